@@ -1,0 +1,45 @@
+//! Where in a file a mistake stands, as people and editors read it.
+
+use std::ops::Range;
+
+use crate::error::{DECLARATION_INVALID, Error};
+
+pub(super) struct Place<'a> {
+    file: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+        Self { file, text }
+    }
+
+    /// `file:line:column: what`, the line itself, and a caret under the span.
+    pub(super) fn show(&self, span: Range<usize>, what: &str) -> String {
+        let start = span.start.min(self.text.len());
+        let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
+        let line_number = self.text[..start].matches('\n').count() + 1;
+        let column = self.text[line_start..start].chars().count() + 1;
+        let width = self.text[start..span.end.clamp(start, line_end)].chars().count().max(1);
+        let margin = " ".repeat(line_number.to_string().len());
+        format!(
+            "{}:{line_number}:{column}: {what}\n  {line_number} | {}\n  {margin} | {}{}",
+            self.file,
+            &self.text[line_start..line_end],
+            " ".repeat(column - 1),
+            "^".repeat(width),
+        )
+    }
+
+    /// A rule's error, shown where it was provoked.
+    pub(super) fn wrap(&self, span: Range<usize>, who: &str, error: &Error) -> Error {
+        Error::new(error.code(), self.show(span, &format!("{who}: {}", error.detail()))).hint(error.next_step())
+    }
+
+    /// What the parser itself did not understand.
+    pub(super) fn malformed(&self, cause: &toml::de::Error) -> Error {
+        let span = cause.span().unwrap_or(0..0);
+        Error::new(DECLARATION_INVALID, self.show(span, cause.message()))
+    }
+}

@@ -1,0 +1,13 @@
+//! What an operation does to the world, and what an unknown outcome may therefore do.
+
+mod class;
+mod contract;
+mod policy;
+mod terms;
+
+pub use class::{
+    Class, Converging, EffectClass, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
+};
+pub use contract::Contract;
+pub use policy::{AcceptDuplicate, Ask, Escalate, InTransaction, OnUnknown, Outbox, Policy, PolicyName, Rerun, SameKey, Void};
+pub use terms::{Kinds, Retention, Terms};

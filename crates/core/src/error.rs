@@ -1,0 +1,114 @@
+//! One failure, one code: what is wrong, who must act, whether a retry is safe.
+
+mod class;
+mod code;
+mod descriptor;
+mod registry;
+
+pub use class::{Class, Owner, Retryability, Visibility};
+pub use code::{Code, CodeName};
+pub use descriptor::{Descriptor, Guide};
+pub use registry::*;
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// The result of whatever can fail with a registry code.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure with its registry code, what happened here, and what to do next.
+#[derive(Debug)]
+pub struct Error {
+    code: Code,
+    detail: String,
+    hint: Option<String>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    /// A failure of this code; `detail` says what happened, with the value that is wrong.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), hint: None, source: None }
+    }
+
+    /// The same with a next step more exact than the registry's general one.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with what caused it, kept for logs.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// The registry code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What happened, in a sentence.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// What to do next.
+    pub fn next_step(&self) -> &str {
+        self.hint.as_deref().unwrap_or(self.code.descriptor().guide.safe_action)
+    }
+
+    /// The same failure for another waiting caller; the cause stays with the first.
+    #[must_use]
+    pub fn share(&self) -> Self {
+        Self { code: self.code, detail: self.detail.clone(), hint: self.hint.clone(), source: None }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({})", self.code, self.detail, self.next_step())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_is_wrong_and_what_to_do_next() {
+        let error = Error::new(OPERATION_ID_INVALID, "the operation id is empty").hint("build it from business identity");
+        assert_eq!(
+            error.to_string(),
+            "OPERATION_ID_INVALID: the operation id is empty (build it from business identity)"
+        );
+    }
+
+    #[test]
+    fn every_registered_code_is_complete_and_appears_once() {
+        let mut seen = std::collections::HashSet::new();
+        for code in ALL {
+            let descriptor = code.descriptor();
+            assert!(seen.insert(descriptor.code), "{} twice", descriptor.code);
+            assert!(CodeName::parse(descriptor.code).is_ok(), "{}", descriptor.code);
+            assert!((400..600).contains(&descriptor.status), "{}", descriptor.code);
+            for text in [
+                descriptor.title,
+                descriptor.guide.summary,
+                descriptor.guide.first_check,
+                descriptor.guide.safe_action,
+                descriptor.guide.escalation,
+            ] {
+                assert!(!text.trim().is_empty(), "{} has an empty text", descriptor.code);
+            }
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Every code that the ledger raises.
+
+crate::codes! {
+    /// The dependency did not answer the call
+    DOWNSTREAM_UNAVAILABLE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "a dependency refused the connection or said it is unavailable before anything took hold",
+        first_check "the dependency's own status and our connection to it",
+        safe_action "wait: the operation is tried again on its schedule",
+        escalation "the dependency's team, when the schedule is used up";
+    /// The dependency did not answer in time
+    DOWNSTREAM_TIMEOUT: Dependency, status 504, retry OnlyIfIdempotent, owner Operator, visible Redacted;
+        summary "a call was sent and its answer did not arrive before the deadline; the effect may have taken hold",
+        first_check "search the dependency for the operation id",
+        safe_action "resolve the incident with what the dependency shows; do not retry blindly",
+        escalation "the dependency's team, with the operation id";
+    /// The dependency limits the rate of calls
+    RATE_LIMITED: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the dependency refused the call because of too many calls",
+        first_check "the quota and who else uses it",
+        safe_action "wait: the operation is tried again after Retry-After",
+        escalation "the dependency's team, for a larger quota";
+    /// The dependency is under maintenance
+    MAINTENANCE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the dependency announced maintenance and took nothing",
+        first_check "the announced end of the maintenance",
+        safe_action "wait: the operation is tried again on a long schedule",
+        escalation "the dependency's team";
+    /// The worker's contract is broken
+    INVALID_WORKER_CONTRACT: Contract, status 400, retry Never, owner Engineering, visible Redacted;
+        summary "a value that the declaration needs is absent or malformed, or the dependency rejects what we send",
+        first_check "the declared template and input of the kind, and the value that is missing",
+        safe_action "mend the data or the declaration, then retry the operation",
+        escalation "the team that owns the kind";
+    /// The dependency refuses our credentials
+    PERMISSION: Authorization, status 503, retry OperatorDecides, owner Platform, visible Internal;
+        summary "the dependency refused us, not the user: credentials, scopes or network rules",
+        first_check "the credential's expiry and scopes",
+        safe_action "renew the credential, then retry the operation",
+        escalation "the platform team";
+    /// Concurrent work got in the way
+    CONTENTION: Contention, status 503, retry AfterBackoff, owner Application, visible Redacted;
+        summary "concurrent transactions touched the same rows and this one gave way",
+        first_check "which transactions run for long",
+        safe_action "try again after a short, jittered wait",
+        escalation "the application's team, when it persists";
+    /// The store does not answer
+    STORE_UNAVAILABLE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the operation's own store did not answer",
+        first_check "the store's process, disk and connections",
+        safe_action "wait until the store answers; nothing was performed",
+        escalation "the platform team";
+    /// One id was used for two requests
+    PAYLOAD_CONFLICT: Conflict, status 422, retry Never, owner Caller, visible External;
+        summary "the id was used before for a request with other content",
+        first_check "how the caller derives its id: it must change when the request means something else",
+        safe_action "none: the caller uses a new id for a new request",
+        escalation "the caller's team";
+    /// Every attempt was used up
+    ATTEMPTS_EXHAUSTED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "the retry schedule ended without success",
+        first_check "the last failure of the operation's timeline",
+        safe_action "mend the cause, then retry the operation if its side effect is NOT_APPLIED",
+        escalation "the team that owns the kind";
+    /// The holder of the lease went silent
+    HOLDER_LOST: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "a process that was allowed to act stopped renewing its lease; it may have acted",
+        first_check "whether that process crashed, and what the dependency shows for the operation id",
+        safe_action "resolve with what the dependency shows; do not retry blindly",
+        escalation "the team that owns the kind";
+    /// The effect may have happened twice
+    DUPLICATE_SUSPECTED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "an attempt reported an effect after another attempt had been allowed to act",
+        first_check "count the effects of the operation id in the dependency",
+        safe_action "undo one effect if there are two, then resolve the incident",
+        escalation "the team that owns the kind, at once";
+    /// Unexpected failure
+    UNEXPECTED: Bug, status 500, retry OperatorDecides, owner Engineering, visible Internal;
+        summary "a failure that no rule names",
+        first_check "the log of the process at the incident's time",
+        safe_action "none until the cause is known",
+        escalation "engineering";
+
+    /// This operation id was used for another request
+    OPERATION_CONFLICT: Conflict, status 422, retry Never, owner Caller, visible External;
+        summary "the same operation id arrived with another fingerprint",
+        first_check "how the id is derived",
+        safe_action "use a new id for a new request",
+        escalation "the caller's team";
+    /// The outcome is not recorded yet
+    OUTCOME_NOT_RECORDED: Operational, status 503, retry OnlyIfIdempotent, owner Operator, visible External;
+        summary "the effect was attempted but the ledger could not be written; the outcome waits in the local journal",
+        first_check "why the store does not accept writes: disk, permissions, process",
+        safe_action "ask again with the same operation id later; the journal is recorded when the store answers or at the next start",
+        escalation "the platform team";
+    /// The operation id cannot be used
+    OPERATION_ID_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the id is empty, too long, or holds characters that cannot be stored",
+        first_check "the value as it was sent",
+        safe_action "send an id of 1 to 255 bytes without control characters",
+        escalation "the caller's team";
+    /// The template of an operation id cannot be used
+    TEMPLATE_INVALID: Contract, status 400, retry Never, owner Engineering, visible External;
+        summary "the template is malformed or names something that changes with every attempt",
+        first_check "the placeholder that the message names",
+        safe_action "use business identity only: case, command, target, version",
+        escalation "the team that owns the kind";
+    /// The request cannot be compared
+    FINGERPRINT_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the request has no canonical form: it is no JSON, repeats a name, or holds an integer beyond 2^53",
+        first_check "the request's JSON at the place that the message names",
+        safe_action "send large integers as strings and each name once, or use raw bytes",
+        escalation "the caller's team";
+    /// The key that made a stored fingerprint is not here
+    FINGERPRINT_KEY_MISSING: Operational, status 503, retry OperatorDecides, owner Operator, visible Internal;
+        summary "a stored operation was fingerprinted with a key this process does not have, so a duplicate cannot be told from a conflict",
+        first_check "the installation's keys: was an old one removed?",
+        safe_action "restore the old key; nothing was performed",
+        escalation "the platform team";
+    /// This class may not do that on an unknown outcome
+    POLICY_NOT_ALLOWED: Contract, status 400, retry Never, owner Engineering, visible External;
+        summary "the effect class does not allow the declared policy",
+        first_check "the table of classes and policies",
+        safe_action "choose one of the policies that the message lists",
+        escalation "the team that owns the kind";
+    /// The declaration cannot be used
+    DECLARATION_INVALID: Contract, status 400, retry Never, owner Engineering, visible External;
+        summary "a kind's declaration is malformed or contradicts itself",
+        first_check "the line that the message names",
+        safe_action "mend the declaration and start again",
+        escalation "the team that owns the kind";
+    /// The kind was declared differently before
+    KIND_MISMATCH: Contract, status 409, retry Never, owner Engineering, visible External;
+        summary "a kind has one declaration and one way to perform; this call differs",
+        first_check "where the kind is declared",
+        safe_action "use the declared way, or a new kind name",
+        escalation "the team that owns the kind";
+    /// This lease was never granted
+    LEASE_NEVER_GRANTED: Conflict, status 409, retry Never, owner Caller, visible External;
+        summary "no claim granted this operation with this fence",
+        first_check "the fence and the operation id that were sent",
+        safe_action "claim first, and record with the fence of the grant",
+        escalation "the caller's team";
+    /// This lease belongs to another attempt
+    LEASE_NOT_YOURS: Conflict, status 409, retry Never, owner Caller, visible External;
+        summary "the fence is current but was granted to another attempt id",
+        first_check "whether two callers share one attempt id source",
+        safe_action "make a fresh random attempt id for every claim",
+        escalation "the caller's team";
+    /// A later attempt holds this operation
+    LEASE_SUPERSEDED: Conflict, status 409, retry Never, owner Operator, visible External;
+        summary "the lease expired and another attempt was granted; what came late is kept as evidence",
+        first_check "the operation's incident and timeline",
+        safe_action "do not act; follow the incident",
+        escalation "the team that owns the kind";
+    /// The lease can no longer be renewed
+    LEASE_ENDED: Conflict, status 409, retry Never, owner Caller, visible External;
+        summary "the attempt has ended: it was recorded, released, expired or resolved",
+        first_check "the operation's timeline",
+        safe_action "stop acting; record what is known",
+        escalation "the caller's team";
+    /// Another outcome was recorded for this attempt
+    OUTCOME_CONFLICT: Conflict, status 409, retry Never, owner Operator, visible External;
+        summary "one attempt reported two different outcomes, or an outcome contradicts what was decided since",
+        first_check "what the dependency shows for the operation id",
+        safe_action "follow the incident; the first outcome stands",
+        escalation "the team that owns the kind";
+    /// Evidence is required
+    EVIDENCE_REQUIRED: Validation, status 422, retry Never, owner Caller, visible External;
+        summary "a financial or legal effect is completed only with a reference to its evidence",
+        first_check "the reference that the source system gave",
+        safe_action "record again with the evidence reference",
+        escalation "the caller's team";
+    /// The recorded result was not kept
+    RESULT_NOT_KEPT: Duplicate, status 409, retry Never, owner Caller, visible External;
+        summary "the operation completed, but its result was over the limit or past its retention; only digest and reference remain",
+        first_check "the reference or the evidence in the operation's timeline",
+        safe_action "read the result from its source system; the operation is not performed again",
+        escalation "the team that owns the kind";
+    /// The result cannot be read as the expected type
+    RESULT_UNREADABLE: Contract, status 500, retry Never, owner Engineering, visible Internal;
+        summary "the recorded result does not decode as the type the caller asks for, or the new one cannot be encoded",
+        first_check "whether the result type changed since it was recorded",
+        safe_action "keep the old shape readable; the operation is not performed again",
+        escalation "the team that owns the kind";
+    /// A value is over its limit
+    LIMIT_EXCEEDED: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "a field is larger than the ledger stores",
+        first_check "the field and the limit that the message names",
+        safe_action "send a shorter value or a reference",
+        escalation "the caller's team";
+    /// No such operation
+    OPERATION_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
+        summary "the ledger holds no operation with this id",
+        first_check "tenant, kind and id; and whether retention removed it",
+        safe_action "none",
+        escalation "the caller's team";
+    /// The operation does not allow this now
+    RESOLUTION_REFUSED: Conflict, status 409, retry OperatorDecides, owner Operator, visible External;
+        summary "the operation changed since it was looked at, its lease is live, or the rule for its class is not met",
+        first_check "the operation's present state",
+        safe_action "look again and decide on what is there now",
+        escalation "the team that owns the kind";
+
+    /// The database does not answer
+    DATABASE_UNAVAILABLE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the ledger's database did not answer; nothing was performed",
+        first_check "the database's process, disk and connections",
+        safe_action "try again later with the same id",
+        escalation "the platform team";
+    /// The database is busy
+    DATABASE_BUSY: Contention, status 503, retry AfterBackoff, owner Application, visible Redacted;
+        summary "another connection held the database's write transaction for longer than the wait that is configured",
+        first_check "which process keeps a write transaction open",
+        safe_action "try again; keep transactions short",
+        escalation "the application's team";
+    /// The transaction must be run again
+    RUN_AGAIN: Contention, status 503, retry Safe, owner Application, visible Redacted;
+        summary "the transaction began before another one committed and can no longer write",
+        first_check "whether the transaction was begun with BEGIN IMMEDIATE",
+        safe_action "roll back and run the whole transaction again, begun with BEGIN IMMEDIATE",
+        escalation "the application's team";
+    /// The database cannot be written
+    DATABASE_READ_ONLY: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
+        summary "the database file or its folder does not allow writing",
+        first_check "owner and mode of the file and of its folder, and how the disk is mounted",
+        safe_action "give this user write permission on both, then start again",
+        escalation "the platform team";
+    /// The database is damaged
+    DATABASE_CORRUPT: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
+        summary "the file is no database of ours or its pages are damaged",
+        first_check "the path; then the disk",
+        safe_action "keep a copy of the file and its -wal, restore the last backup; do not delete anything",
+        escalation "the platform team";
+    /// The database is from a newer version
+    DATABASE_TOO_NEW: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
+        summary "a newer version migrated this database",
+        first_check "the version of this program and of the others on this database",
+        safe_action "upgrade this program; the database is left untouched",
+        escalation "the platform team";
+    /// Another process owns this
+    DATABASE_IN_USE: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
+        summary "a living process runs under the same installation name on this database",
+        first_check "the process that the message names",
+        safe_action "stop that process, or give this one another installation name",
+        escalation "the platform team";
+    /// The disk is full
+    DATABASE_FULL: Operational, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the disk has no room for the commit; nothing of it was written",
+        first_check "free space of the database's disk",
+        safe_action "free some space; what was acknowledged is safe and waiting outcomes are recorded then",
+        escalation "the platform team";
+    /// The ledger is stopping
+    SHUTTING_DOWN: Operational, status 503, retry AfterBackoff, owner Platform, visible External;
+        summary "this process drains and grants nothing new; nothing was performed",
+        first_check "whether a deployment is under way",
+        safe_action "send the request to another process, or again after the restart",
+        escalation "the platform team";
+    /// The ledger broke its own rule
+    INVARIANT_BROKEN: Bug, status 500, retry OperatorDecides, owner Engineering, visible Internal;
+        summary "stored state contradicts the ledger's rules",
+        first_check "the row that the message names",
+        safe_action "none: keep the database and report it",
+        escalation "engineering";
+}

@@ -1,0 +1,125 @@
+//! Whether two requests under one id are the same request.
+
+mod canonical;
+mod fields;
+mod key;
+mod mode;
+
+pub use key::{FingerprintKey, KeyId, Keyring};
+pub use mode::Mode;
+
+use std::sync::Arc;
+
+use crate::error::{Error, FINGERPRINT_KEY_MISSING, Result};
+
+/// A keyed digest of a request, with the mode, version and key that made it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// What was digested.
+    pub mode: Mode,
+    /// Which key was used.
+    pub key_id: KeyId,
+    /// HMAC-SHA-256.
+    pub digest: [u8; 32],
+}
+
+/// A request that can be fingerprinted in the mode a stored entry was, whatever the present mode is.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    input: Arc<[u8]>,
+    current: Fingerprint,
+    keys: Arc<Keyring>,
+}
+
+impl Subject {
+    /// Fingerprints `input` in `mode` with the current key.
+    pub fn new(input: impl Into<Arc<[u8]>>, mode: &Mode, keys: &Arc<Keyring>) -> Result<Self> {
+        let input = input.into();
+        let current = digest(&input, mode, keys.current())?;
+        Ok(Self { input, current, keys: Arc::clone(keys) })
+    }
+
+    /// The fingerprint to store with a new entry.
+    pub fn fingerprint(&self) -> &Fingerprint {
+        &self.current
+    }
+
+    /// Whether this is the request that `stored` was made of, compared in the *stored* mode and key.
+    pub fn matches(&self, stored: &Fingerprint) -> Result<bool> {
+        if stored.mode == self.current.mode && stored.key_id == self.current.key_id {
+            return Ok(stored.digest == self.current.digest);
+        }
+        let key = self.keys.find(stored.key_id).ok_or_else(|| {
+            Error::new(FINGERPRINT_KEY_MISSING, format!("the stored fingerprint was made with key {}", stored.key_id.0))
+        })?;
+        // A request without a canonical form cannot be the one that had it.
+        Ok(digest(&self.input, &stored.mode, key).is_ok_and(|print| print.digest == stored.digest))
+    }
+}
+
+fn digest(input: &[u8], mode: &Mode, key: &FingerprintKey) -> Result<Fingerprint> {
+    let label = mode.to_string();
+    let digest = match mode {
+        Mode::Raw => key.digest(&label, input),
+        Mode::Canonical => key.digest(&label, &canonical::form(input)?),
+        Mode::Fields(pointers) => key.digest(&label, &fields::form(input, pointers)?),
+    };
+    Ok(Fingerprint { mode: mode.clone(), key_id: key.id(), digest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(current: u32) -> Arc<Keyring> {
+        let key = |id: u32| FingerprintKey::new(KeyId(id), [u8::try_from(id).unwrap(); 32]);
+        Arc::new(Keyring::new(key(current), (1..current).map(key).collect()))
+    }
+
+    fn subject(input: &str, mode: &Mode, keys: &Arc<Keyring>) -> Subject {
+        Subject::new(input.as_bytes(), mode, keys).unwrap()
+    }
+
+    #[test]
+    fn raw_bytes_differ_where_canonical_json_does_not() {
+        let keys = keys(1);
+        let (left, right) = (r#"{"a":1,"b":[2]}"#, "{ \"b\":[2.0], \"a\":1 }");
+        for (mode, same) in [(Mode::Raw, false), (Mode::Canonical, true)] {
+            let stored = subject(left, &mode, &keys).fingerprint().clone();
+            assert_eq!(subject(right, &mode, &keys).matches(&stored).unwrap(), same, "{mode}");
+        }
+    }
+
+    #[test]
+    fn chosen_fields_leave_the_rest_out() {
+        let keys = keys(1);
+        let mode = Mode::fields(["/amount", "/to/iban"]).unwrap();
+        let stored = subject(r#"{"amount":5,"to":{"iban":"X"},"note":"a"}"#, &mode, &keys).fingerprint().clone();
+        assert!(subject(r#"{"to":{"iban":"X"},"amount":5,"note":"b"}"#, &mode, &keys).matches(&stored).unwrap());
+        assert!(!subject(r#"{"to":{"iban":"Y"},"amount":5}"#, &mode, &keys).matches(&stored).unwrap());
+    }
+
+    #[test]
+    fn a_duplicate_is_compared_in_the_stored_mode_and_with_the_stored_key() {
+        let old = keys(1);
+        let stored = subject(r#"{"a":1}"#, &Mode::Canonical, &old).fingerprint().clone();
+        let now = keys(2);
+        assert!(subject("{\"a\": 1}", &Mode::Raw, &now).matches(&stored).unwrap());
+        assert!(!subject("{\"a\": 2}", &Mode::Raw, &now).matches(&stored).unwrap());
+        assert!(!subject("no json", &Mode::Raw, &now).matches(&stored).unwrap());
+    }
+
+    #[test]
+    fn a_missing_key_is_an_error_and_never_a_guess() {
+        let lost = Arc::new(Keyring::new(FingerprintKey::new(KeyId(9), [9; 32]), Vec::new()));
+        let stored = subject("x", &Mode::Raw, &keys(1)).fingerprint().clone();
+        assert_eq!(subject("x", &Mode::Raw, &lost).matches(&stored).unwrap_err().code(), FINGERPRINT_KEY_MISSING);
+    }
+
+    #[test]
+    fn different_keys_give_different_fingerprints() {
+        let one = subject("x", &Mode::Raw, &keys(1)).fingerprint().digest;
+        let two = subject("x", &Mode::Raw, &keys(2)).fingerprint().digest;
+        assert_ne!(one, two);
+    }
+}

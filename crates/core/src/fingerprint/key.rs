@@ -1,0 +1,82 @@
+//! The installation's keys. Old ones stay readable.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+/// The number of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(pub u32);
+
+/// A key with its number. It is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FingerprintKey {
+    id: KeyId,
+    secret: [u8; 32],
+}
+
+impl FingerprintKey {
+    /// The key with this number and these bytes.
+    pub fn new(id: KeyId, secret: [u8; 32]) -> Self {
+        Self { id, secret }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> KeyId {
+        self.id
+    }
+
+    /// HMAC-SHA-256 over the label, a zero byte and the form.
+    pub(super) fn digest(&self, label: &str, form: &[u8]) -> [u8; 32] {
+        // A key shorter than a block is padded with zeros: the same as HMAC over the 32 bytes.
+        let mut block = [0; 64];
+        block[..32].copy_from_slice(&self.secret);
+        let mut mac = Hmac::<Sha256>::new(&block.into());
+        mac.update(label.as_bytes());
+        mac.update(&[0]);
+        mac.update(form);
+        mac.finalize().into_bytes().into()
+    }
+}
+
+impl fmt::Debug for FingerprintKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FingerprintKey({})", self.id.0)
+    }
+}
+
+/// The key in use and those that older entries were made with.
+#[derive(Debug, Clone)]
+pub struct Keyring {
+    current: FingerprintKey,
+    old: Vec<FingerprintKey>,
+}
+
+impl Keyring {
+    /// A ring that digests with `current` and still reads `old`.
+    pub fn new(current: FingerprintKey, old: Vec<FingerprintKey>) -> Self {
+        Self { current, old }
+    }
+
+    /// The key in use.
+    pub fn current(&self) -> &FingerprintKey {
+        &self.current
+    }
+
+    /// The key with this number.
+    pub fn find(&self, id: KeyId) -> Option<&FingerprintKey> {
+        std::iter::once(&self.current).chain(&self.old).find(|key| key.id == id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_does_not_print_its_secret() {
+        let key = FingerprintKey::new(KeyId(3), [0xAB; 32]);
+        assert_eq!(format!("{key:?}"), "FingerprintKey(3)");
+    }
+}

@@ -1,0 +1,90 @@
+//! Incidents of one cause are one group with one head.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::incident::Incident;
+use crate::error::Code;
+use crate::retry::Category;
+use crate::time::Timestamp;
+
+/// What incidents of one cause share.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct GroupKey(Arc<str>);
+
+impl GroupKey {
+    /// One cause: kind, dependency and code; the crash of a process is one cause for all it held.
+    pub(super) fn of(kind: &str, dependency: Option<&str>, code: Code, worker: &str) -> Self {
+        let key = if code == Category::HolderLost.code() {
+            format!("{code} {worker}")
+        } else {
+            format!("{code} {kind} {}", dependency.unwrap_or("-"))
+        };
+        Self(Arc::from(key))
+    }
+
+    /// A key read back from a store.
+    pub fn stored(text: &str) -> Self {
+        Self(Arc::from(text))
+    }
+
+    /// The key as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Incidents of one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// The cause.
+    pub key: GroupKey,
+    /// The oldest of them, which stands for all.
+    pub head: Incident,
+    /// How many operations.
+    pub operations: u64,
+    /// When the first was seen.
+    pub first_seen: Timestamp,
+    /// When the last was seen.
+    pub last_seen: Timestamp,
+}
+
+/// Groups incidents by cause, the largest first.
+pub fn grouped(incidents: impl IntoIterator<Item = Incident>) -> Vec<Group> {
+    let mut groups: BTreeMap<GroupKey, Group> = BTreeMap::new();
+    for incident in incidents {
+        match groups.get_mut(&incident.group) {
+            None => {
+                let group = Group {
+                    key: incident.group.clone(),
+                    operations: 1,
+                    first_seen: incident.first_seen,
+                    last_seen: incident.last_seen,
+                    head: incident,
+                };
+                groups.insert(group.key.clone(), group);
+            }
+            Some(group) => {
+                group.operations += 1;
+                group.last_seen = group.last_seen.max(incident.last_seen);
+                if incident.first_seen < group.first_seen {
+                    group.first_seen = incident.first_seen;
+                    group.head = incident;
+                }
+            }
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.operations));
+    groups
+}

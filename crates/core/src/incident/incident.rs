@@ -1,0 +1,373 @@
+//! An incident and its life: opened with a cause, joined by others, closed by evidence or a person.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::group::GroupKey;
+use super::message::Message;
+use crate::error::{Code, CodeName, DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
+use crate::ledger::{Attempt, Entry, Failure, Outcome, SideEffect, Status};
+use crate::operation::{KindName, OperationId, Tenant};
+use crate::retry::{Category, WhyOver};
+use crate::time::Timestamp;
+
+/// The id of an incident: `inc_…`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct IncidentId(Arc<str>);
+
+impl IncidentId {
+    /// The id of the incident that an operation's attempt opens at this time.
+    fn of(entry: &Entry, now: Timestamp) -> Self {
+        let mut hasher = Sha256::new();
+        for part in [entry.key.tenant.as_str(), entry.key.kind.as_str(), entry.key.id.as_str()] {
+            hasher.update(part);
+            hasher.update([0]);
+        }
+        hasher.update(entry.fence.to_be_bytes());
+        hasher.update(now.as_micros().to_be_bytes());
+        let hex: String = hasher.finalize()[..9].iter().map(|byte| format!("{byte:02x}")).collect();
+        Self(Arc::from(format!("inc_{hex}")))
+    }
+
+    /// An id read back from a store or sent by a caller.
+    pub fn stored(text: &str) -> Self {
+        Self(Arc::from(text))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for IncidentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+crate::ledger::named! {
+    /// What must happen besides a decision.
+    Needs {
+        /// Nothing else.
+        Nothing = "NOTHING",
+        /// Somebody finds out what happened.
+        Reconciliation = "RECONCILIATION",
+        /// Data must be mended.
+        DataRepair = "DATA_REPAIR",
+        /// Process instances must be migrated.
+        ProcessMigration = "PROCESS_MIGRATION",
+        /// A deployment or a declaration must be mended.
+        DeploymentFix = "DEPLOYMENT_FIX",
+    }
+}
+
+/// One reason why the incident exists, and how often it came.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
+#[serde(rename_all = "camelCase")]
+pub struct Cause {
+    pub code: CodeName,
+    pub count: u64,
+    pub last_seen: Timestamp,
+}
+
+/// A work item. No field holds a payload or a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the fields are those of docs/incidents.md")]
+#[serde(rename_all = "camelCase")]
+pub struct Incident {
+    pub id: IncidentId,
+    pub tenant: Tenant,
+    pub kind: KindName,
+    pub operation_id: OperationId,
+    pub fence: u64,
+    pub process_id: Option<Arc<str>>,
+    pub definition_key: Option<Arc<str>>,
+    pub definition_version: Option<Arc<str>>,
+    pub process_instance_key: Option<Arc<str>>,
+    pub element_id: Option<Arc<str>>,
+    pub job_key: Option<Arc<str>>,
+    pub business_key: Option<Arc<str>>,
+    pub correlation_id: Option<Arc<str>>,
+    pub category: Category,
+    pub error_code: CodeName,
+    pub dependency: Option<Arc<str>>,
+    pub side_effect_status: SideEffect,
+    pub attempts: u32,
+    /// Why no further attempt is made.
+    pub attempts_ended_because: Arc<str>,
+    pub safe_to_retry: bool,
+    pub needs: Needs,
+    pub suggested_action: Arc<str>,
+    pub runbook: Arc<str>,
+    pub message: Message,
+    /// Where the last attempt ran.
+    pub worker: Arc<str>,
+    /// When it was last heard of.
+    pub last_alive_at: Timestamp,
+    pub causes: Vec<Cause>,
+    pub group: GroupKey,
+    pub count: u64,
+    pub first_seen: Timestamp,
+    pub last_seen: Timestamp,
+    pub closed_at: Option<Timestamp>,
+    pub closed_by: Option<Arc<str>>,
+}
+
+/// What a decision does to an operation's incident.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IncidentChange(Change);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Change {
+    Raise(Box<Incident>),
+    Close { by: Arc<str>, at: Timestamp, person: bool },
+}
+
+impl IncidentChange {
+    pub(crate) fn raise(incident: Incident) -> Self {
+        Self(Change::Raise(Box::new(incident)))
+    }
+
+    pub(crate) fn close_by_evidence(at: Timestamp) -> Self {
+        Self(Change::Close { by: Arc::from("evidence"), at, person: false })
+    }
+
+    pub(crate) fn close_by_person(who: &Arc<str>, at: Timestamp) -> Self {
+        Self(Change::Close { by: Arc::clone(who), at, person: true })
+    }
+
+    /// The incident to write, given the one that is open: one open incident per operation.
+    pub fn apply(self, open: Option<Incident>) -> Option<Incident> {
+        match (self.0, open) {
+            (Change::Raise(new), Some(open)) => Some(open.joined_by(*new)),
+            (Change::Raise(new), None) => Some(*new),
+            (Change::Close { by, at, person }, Some(open)) => Some(open.closed(by, at, person)),
+            (Change::Close { .. }, None) => None,
+        }
+    }
+}
+
+/// What an incident is made of, beside the entry.
+struct Facts<'a> {
+    code: Code,
+    category: Category,
+    why: &'a str,
+    safe_to_retry: bool,
+    needs: Needs,
+    runbook: &'a str,
+    says: String,
+    last_alive_at: Timestamp,
+}
+
+impl Incident {
+    /// Whether a person still has to look.
+    pub fn is_open(&self) -> bool {
+        self.closed_at.is_none()
+    }
+
+    /// Nobody knows whether it took hold.
+    pub(crate) fn of_unknown(entry: &Entry, before: &Entry, needs: Needs, why: &str, now: Timestamp) -> Self {
+        let category = entry.category.unwrap_or(Category::HolderLost);
+        let says = format!(
+            "attempt {} of {} on {} ended without a known outcome; it was last alive {}; {why}",
+            entry.attempts, entry.key.kind, entry.worker, before.updated_at
+        );
+        let facts = Facts {
+            code: category.code(),
+            category,
+            why,
+            safe_to_retry: false,
+            needs,
+            runbook: "unknown-outcome",
+            says,
+            last_alive_at: before.updated_at,
+        };
+        Self::build(entry, facts, now)
+    }
+
+    /// Retrying is over and nothing took hold.
+    pub(crate) fn of_exhausted(entry: &Entry, why: WhyOver, now: Timestamp) -> Self {
+        let category = entry.category.unwrap_or(Category::Unexpected);
+        let code = entry.error_code.as_ref().map_or("no code", CodeName::as_str);
+        let says = format!("attempt {} of {} ended with {code}; nothing took hold; {}", entry.attempts, entry.key.kind, why.as_str());
+        let exhausted = why != WhyOver::NeverRetried;
+        let facts = Facts {
+            code: if exhausted { Category::AttemptsExhausted.code() } else { category.code() },
+            category: if exhausted { Category::AttemptsExhausted } else { category },
+            why: why.as_str(),
+            safe_to_retry: true,
+            needs: needs_of(category),
+            runbook: "attempts-exhausted",
+            says,
+            last_alive_at: entry.updated_at,
+        };
+        Self::build(entry, facts, now)
+    }
+
+    /// The attempt ended for good with a technical failure.
+    pub(crate) fn of_failure(entry: &Entry, failure: &Failure, now: Timestamp) -> Self {
+        let category = failure.category.unwrap_or(Category::Unexpected);
+        let detail = failure.detail.as_deref().and_then(|text| Message::new(category.code(), text));
+        let detail = detail.map(|text| format!(": {text}")).unwrap_or_default();
+        let says = format!("attempt {} of {} ended with {}{detail}", entry.attempts, entry.key.kind, failure.code);
+        let facts = Facts {
+            code: category.code(),
+            category,
+            why: "the failure is final",
+            safe_to_retry: true,
+            needs: needs_of(category),
+            runbook: "attempts-exhausted",
+            says,
+            last_alive_at: entry.updated_at,
+        };
+        Self::build(entry, facts, now)
+    }
+
+    /// An attempt reported an effect after another had been granted.
+    pub(crate) fn of_duplicate(entry: &Entry, late: &Attempt, now: Timestamp) -> Self {
+        let says = format!(
+            "the attempt with fence {} on {} reports that it took hold after fence {} had been granted; there may be two effects",
+            late.fence, late.worker, entry.fence
+        );
+        let facts = Facts {
+            code: DUPLICATE_SUSPECTED,
+            category: Category::DuplicateSuspected,
+            why: "a second effect is suspected",
+            safe_to_retry: false,
+            needs: Needs::Reconciliation,
+            runbook: "duplicate-suspected",
+            says,
+            last_alive_at: now,
+        };
+        Self::build(entry, facts, now)
+    }
+
+    /// One attempt said two things, or contradicts what was decided since.
+    pub(crate) fn of_contradiction(entry: &Entry, outcome: &Outcome, now: Timestamp) -> Self {
+        let says = format!(
+            "the attempt with fence {} on {} reports {}, but the operation stands at {} by an earlier report or decision",
+            entry.fence,
+            entry.worker,
+            outcome.status(),
+            if entry.status == Status::Unknown { Status::Released } else { entry.status },
+        );
+        let facts = Facts {
+            code: OUTCOME_CONFLICT,
+            category: Category::DuplicateSuspected,
+            why: "two reports contradict each other",
+            safe_to_retry: false,
+            needs: Needs::Reconciliation,
+            runbook: "duplicate-suspected",
+            says,
+            last_alive_at: now,
+        };
+        Self::build(entry, facts, now)
+    }
+
+    fn build(entry: &Entry, facts: Facts<'_>, now: Timestamp) -> Self {
+        let code = facts.code.name();
+        let guide = &facts.code.descriptor().guide;
+        let message = Message::new(facts.code, &facts.says).unwrap_or_else(|| Message::stored(guide.summary));
+        let suggested = format!("check first: {}; then: {}", guide.first_check, guide.safe_action);
+        Self {
+            id: entry.incident.clone().unwrap_or_else(|| IncidentId::of(entry, now)),
+            tenant: entry.key.tenant.clone(),
+            kind: entry.key.kind.clone(),
+            operation_id: entry.key.id.clone(),
+            fence: entry.fence,
+            process_id: entry.origin.process_id.clone(),
+            definition_key: entry.origin.definition_key.clone(),
+            definition_version: entry.origin.definition_version.clone(),
+            process_instance_key: entry.origin.process_instance_key.clone(),
+            element_id: entry.origin.element_id.clone(),
+            job_key: entry.origin.job_key.clone(),
+            business_key: entry.origin.business_key.clone(),
+            correlation_id: entry.origin.correlation_id.clone(),
+            category: facts.category,
+            error_code: code.clone(),
+            dependency: entry.dependency.clone(),
+            side_effect_status: entry.side_effect,
+            attempts: entry.attempts,
+            attempts_ended_because: Arc::from(facts.why),
+            safe_to_retry: facts.safe_to_retry,
+            needs: facts.needs,
+            suggested_action: Arc::from(suggested),
+            runbook: Arc::from(facts.runbook),
+            message,
+            worker: Arc::clone(&entry.worker),
+            last_alive_at: facts.last_alive_at,
+            causes: vec![Cause { code, count: 1, last_seen: now }],
+            group: GroupKey::of(entry.key.kind.as_str(), entry.dependency.as_deref(), facts.code, &entry.worker),
+            count: 1,
+            first_seen: now,
+            last_seen: now,
+            closed_at: None,
+            closed_by: None,
+        }
+    }
+
+    /// The open incident after another cause or a repetition; the gravest code heads it.
+    fn joined_by(mut self, new: Self) -> Self {
+        let mut causes = std::mem::take(&mut self.causes);
+        for cause in &new.causes {
+            match causes.iter_mut().find(|known| known.code == cause.code) {
+                Some(known) => {
+                    known.count += cause.count;
+                    known.last_seen = known.last_seen.max(cause.last_seen);
+                }
+                None => causes.push(cause.clone()),
+            }
+        }
+        let heads = if gravity(&new.error_code) > gravity(&self.error_code) { new.clone() } else { self.clone() };
+        Self {
+            id: self.id,
+            causes,
+            count: self.count + 1,
+            first_seen: self.first_seen,
+            last_seen: new.last_seen.max(self.last_seen),
+            attempts: new.attempts.max(self.attempts),
+            fence: new.fence.max(self.fence),
+            side_effect_status: new.side_effect_status,
+            ..heads
+        }
+    }
+
+    fn closed(mut self, by: Arc<str>, at: Timestamp, person: bool) -> Self {
+        // Evidence answers an open question; it does not answer a suspicion.
+        let suspicion = self.causes.iter().any(|cause| gravity(&cause.code) > 0);
+        if person || !suspicion {
+            self.closed_at = Some(at);
+            self.closed_by = Some(by);
+        }
+        self
+    }
+}
+
+fn gravity(code: &CodeName) -> u8 {
+    if *code == DUPLICATE_SUSPECTED {
+        2
+    } else {
+        u8::from(*code == OUTCOME_CONFLICT)
+    }
+}
+
+fn needs_of(category: Category) -> Needs {
+    match category {
+        Category::InvalidWorkerContract | Category::Permission => Needs::DeploymentFix,
+        Category::PayloadConflict => Needs::DataRepair,
+        Category::HolderLost | Category::DuplicateSuspected => Needs::Reconciliation,
+        Category::DownstreamUnavailable
+        | Category::DownstreamTimeout
+        | Category::RateLimited
+        | Category::Maintenance
+        | Category::Contention
+        | Category::StoreUnavailable
+        | Category::AttemptsExhausted
+        | Category::Unexpected => Needs::Nothing,
+    }
+}

@@ -1,0 +1,138 @@
+//! What an incident says: specific, short, and free of payloads and secrets.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::error::Code;
+
+/// A message that may leave the process: one line, redacted, and more than the title.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct Message(Arc<str>);
+
+impl Message {
+    /// Characters a message may have.
+    pub const CHARS_MAX: usize = 400;
+
+    /// A message beside this code; none if it only repeats the title or says nothing.
+    pub fn new(code: Code, text: &str) -> Option<Self> {
+        let text = redact(text);
+        let bare: String = text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let title: String = code.descriptor().title.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let code_bare = code.as_str().replace('_', "").to_lowercase();
+        let empty_words = ["", "error", "failed", "failure", "unknown", "exception", "redacted", "payloadremoved"];
+        if empty_words.contains(&bare.as_str()) || bare == title || bare == code_bare {
+            return None;
+        }
+        Some(Self(Arc::from(text)))
+    }
+
+    /// A message read back from a store.
+    pub fn stored(text: &str) -> Self {
+        Self(Arc::from(text))
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+const SECRET_NAMES: &[&str] =
+    &["password", "passwd", "pwd", "secret", "token", "apikey", "authorization", "cookie", "credential", "bearer", "basic", "signature"];
+
+/// The first line of a text without what looks like a secret, a payload or an address of a person.
+pub fn redact(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let (prose, payload) = line.find(['{', '[', '<']).map_or((line, false), |at| (&line[..at], true));
+    let mut words: Vec<String> = Vec::new();
+    let mut value_follows = false;
+    for word in prose.split_whitespace() {
+        let names_secret = names_secret(word);
+        if value_follows && !names_secret {
+            words.push("[redacted]".to_owned());
+            value_follows = false;
+        } else if names_secret {
+            let (shown, complete) = without_value(word);
+            words.push(shown);
+            value_follows = !complete;
+        } else {
+            words.push(if looks_secret(word) { "[redacted]".to_owned() } else { word.to_owned() });
+        }
+    }
+    if payload {
+        words.push("[payload removed]".to_owned());
+    }
+    let joined: String = words.join(" ").chars().filter(|c| !c.is_control()).take(Message::CHARS_MAX).collect();
+    joined
+}
+
+fn names_secret(word: &str) -> bool {
+    let name = word.split(['=', ':']).next().unwrap_or_default();
+    let bare: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    SECRET_NAMES.iter().any(|secret| bare == *secret || (word.contains(['=', ':']) && bare.ends_with(secret)))
+}
+
+/// `password=x` → `password=[redacted]`; `Bearer` alone is shown, its value follows.
+fn without_value(word: &str) -> (String, bool) {
+    match word.find(['=', ':']) {
+        Some(at) if at + 1 < word.len() => (format!("{}[redacted]", &word[..=at]), true),
+        Some(_) | None => (word.to_owned(), false),
+    }
+}
+
+fn looks_secret(word: &str) -> bool {
+    if word.contains('@') && word.contains('.') {
+        return true;
+    }
+    let opaque = word.len() >= 32 && word.chars().all(|c| c.is_ascii_alphanumeric() || "+/=_-.".contains(c));
+    let mixed = word.chars().any(|c| c.is_ascii_digit()) && word.chars().any(|c| c.is_ascii_alphabetic());
+    opaque && mixed && uuid::Uuid::parse_str(word).is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::DOWNSTREAM_TIMEOUT;
+
+    #[test]
+    fn secrets_payloads_addresses_and_traces_do_not_pass() {
+        let marker = "m4rk3r";
+        for text in [
+            format!("refused: password={marker}"),
+            format!("Authorization: Bearer {marker}"),
+            format!("sent Bearer {marker} to it"),
+            format!("api_token={marker} is wrong"),
+            format!("body was {{\"iban\":\"{marker}\"}}"),
+            format!("list [{marker}]"),
+            format!("mail to {marker}@example.com"),
+            format!("key {marker}0123456789abcdef0123456789abcdef"),
+            format!("timeout\n   at com.example.{marker}.call(X.java:1)"),
+        ] {
+            assert!(!redact(&text).contains(marker), "{text} → {}", redact(&text));
+        }
+    }
+
+    #[test]
+    fn what_helps_stays() {
+        let text = "no answer from notice-service within 10s for 550e8400-e29b-41d4-a716-446655440000";
+        assert_eq!(redact(text), text);
+    }
+
+    #[test]
+    fn a_message_that_only_repeats_the_title_does_not_pass() {
+        for empty in ["", "failed", "Error!", "DOWNSTREAM_TIMEOUT", "The dependency did not answer in time.", "{\"a\":1}"] {
+            assert_eq!(Message::new(DOWNSTREAM_TIMEOUT, empty), None, "{empty}");
+        }
+        assert!(Message::new(DOWNSTREAM_TIMEOUT, "no answer within 10s").is_some());
+        let long = Message::new(DOWNSTREAM_TIMEOUT, &"word ".repeat(500)).unwrap();
+        assert!(long.as_str().chars().count() <= Message::CHARS_MAX);
+    }
+}

@@ -1,0 +1,316 @@
+//! What an attempt says happened.
+
+use std::sync::Arc;
+
+use super::attempt::{Attempt, AttemptId, Ending};
+use super::entry::{Entry, SettledBy, SideEffect, Status};
+use super::expiry::exhausted;
+use super::outcome::{Completion, Failure, Outcome};
+use super::transition::{Decision, Note, Transition};
+use super::unknown::{self, Cause};
+use crate::effect::{EffectClass, Policy, Terms};
+use crate::incident::{Incident, IncidentChange, IncidentId, Needs};
+use crate::operation::OperationKey;
+use crate::retry::{Category, FailedAttempt, Jitter, Next, WhyOver};
+use crate::time::Timestamp;
+
+/// An attempt reports.
+#[derive(Debug, Clone)]
+pub struct RecordRequest {
+    /// The operation.
+    pub key: OperationKey,
+    /// The fence of the grant.
+    pub fence: u64,
+    /// The attempt of the grant.
+    pub attempt_id: AttemptId,
+    /// What it says happened.
+    pub outcome: Outcome,
+    /// The kind's terms.
+    pub terms: Arc<Terms>,
+    /// The holder's draw.
+    pub jitter: Jitter,
+}
+
+/// The answer to a record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is recorded; the operation now stands so.
+    Settled {
+        /// Where it stands.
+        status: Status,
+        /// When the next attempt may start.
+        next_attempt_at: Option<Timestamp>,
+    },
+    /// This outcome, or one that says the same, was recorded before.
+    Already {
+        /// Where it stands.
+        status: Status,
+    },
+    /// It does not change what stands.
+    Refused(Refusal),
+}
+
+/// Why a record changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such grant.
+    NeverGranted,
+    /// The grant went to another attempt.
+    NotYours,
+    /// Another attempt was granted since; kept as late evidence.
+    Superseded {
+        /// The incident, where a second effect is suspected.
+        incident: Option<IncidentId>,
+    },
+    /// It contradicts what was recorded or decided; kept as late evidence.
+    OtherOutcome {
+        /// The incident that it opened.
+        incident: Option<IncidentId>,
+    },
+    /// A financial or legal effect needs a reference to its evidence.
+    EvidenceRequired,
+}
+
+/// Decides a record. `past` is the kept attempt of the request's fence, where that is not the present one.
+pub fn record(entry: Option<&Entry>, past: Option<&Attempt>, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+    let refused = |refusal| Decision::unchanged(Recorded::Refused(refusal));
+    let Some(entry) = entry.filter(|entry| request.fence <= entry.fence) else {
+        return refused(Refusal::NeverGranted);
+    };
+    if lacks_evidence(entry, request) {
+        return refused(Refusal::EvidenceRequired);
+    }
+    if request.fence < entry.fence {
+        return match past {
+            None => refused(Refusal::NeverGranted),
+            Some(past) if past.attempt_id != request.attempt_id => refused(Refusal::NotYours),
+            Some(past) => record_late(entry, past, request, now),
+        };
+    }
+    if !entry.held_by(request.fence, request.attempt_id) {
+        return refused(Refusal::NotYours);
+    }
+    record_held(entry, request, now)
+}
+
+fn lacks_evidence(entry: &Entry, request: &RecordRequest) -> bool {
+    let class = entry.contract.class().max(request.terms.contract.class());
+    class == EffectClass::FinancialOrLegal
+        && matches!(&request.outcome, Outcome::Completed(Completion { evidence: None, .. }))
+}
+
+/// A record by the attempt that still holds the fence.
+fn record_held(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+    let already = Decision::unchanged(Recorded::Already { status: entry.status });
+    let outcome = &request.outcome;
+    if entry.recorded == Some(outcome.digest()) {
+        return already;
+    }
+    let tells_nothing = matches!(outcome, Outcome::Unknown(_));
+    match entry.status {
+        Status::Started => settled(apply(entry, request, now)),
+        Status::Unknown | Status::FailedRetryable if entry.recorded.is_none() => {
+            if tells_nothing { already } else { settled(apply(entry, request, now)) }
+        }
+        Status::Completed | Status::FailedFinal if entry.recorded.is_none() => {
+            if tells_nothing || outcome.status() == entry.status { already } else { contradict(entry, request, entry.status, now) }
+        }
+        Status::Released => record_released(entry, request, now),
+        Status::Unknown | Status::FailedRetryable | Status::Completed | Status::FailedFinal => {
+            contradict(entry, request, entry.status, now)
+        }
+    }
+}
+
+/// The fence still holds, but somebody said that nothing happened.
+fn record_released(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+    let provider_said_no = matches!(entry.settled_by, Some(SettledBy::Ask | SettledBy::Void));
+    match (&request.outcome, provider_said_no) {
+        (Outcome::Completed(_), true) => {
+            let wrong = entry.settled_by.map_or("the answer", |by| if by == SettledBy::Void { "void" } else { "ask" });
+            let note = Note {
+                at: now,
+                who: Arc::from(wrong),
+                what: Arc::from("the answer \"did not happen\" was wrong: the attempt reports that it took hold"),
+                why: None,
+                fence: entry.fence,
+            };
+            settled(apply(entry, request, now).note(note))
+        }
+        (Outcome::FailedFinal(_), true) => settled(apply(entry, request, now)),
+        // Nobody has been granted since, so the contradiction can still be kept from acting twice.
+        (Outcome::Completed(_), false) => contradict(entry, request, Status::Unknown, now),
+        (Outcome::FailedFinal(_) | Outcome::FailedRetryable(_) | Outcome::Unknown(_), _) => {
+            Decision::unchanged(Recorded::Already { status: entry.status })
+        }
+    }
+}
+
+fn settled(transition: Transition) -> Decision<Recorded> {
+    let answer = Recorded::Settled {
+        status: transition.entry.status,
+        next_attempt_at: transition.entry.next_attempt_at,
+    };
+    Decision::changed(answer, transition)
+}
+
+/// Keeps what contradicts the entry as evidence and tells a person.
+fn contradict(entry: &Entry, request: &RecordRequest, status: Status, now: Timestamp) -> Decision<Recorded> {
+    let standing = Entry {
+        status,
+        unknown_since: if status == Status::Unknown { entry.unknown_since.or(Some(now)) } else { entry.unknown_since },
+        updated_at: now,
+        ..entry.clone()
+    };
+    let incident = Incident::of_contradiction(&standing, &request.outcome, now);
+    let id = Some(incident.id.clone());
+    let kept = Attempt::of(entry, Ending::Late, now).late(&request.outcome, now);
+    let transition = Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
+    Decision::changed(Recorded::Refused(Refusal::OtherOutcome { incident: id }), transition)
+}
+
+/// A record by an attempt that another one has superseded.
+fn record_late(entry: &Entry, past: &Attempt, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+    if past.recorded == Some(request.outcome.digest()) && past.ending != Ending::Late {
+        return Decision::unchanged(Recorded::Already { status: past.status });
+    }
+    let kept = past.late(&request.outcome, now);
+    let seen_before = past.recorded == kept.recorded;
+    let standing = Entry { updated_at: now.max(entry.updated_at), ..entry.clone() };
+    if request.outcome.side_effect() != SideEffect::Applied {
+        let answer = Recorded::Refused(Refusal::Superseded { incident: None });
+        return if seen_before { Decision::unchanged(answer) } else { Decision::changed(answer, Transition::to(standing).past(kept)) };
+    }
+    let incident = Incident::of_duplicate(&standing, past, now);
+    let id = Some(incident.id.clone());
+    let transition = Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
+    Decision::changed(Recorded::Refused(Refusal::Superseded { incident: id }), transition)
+}
+
+/// The entry after its holder's outcome.
+fn apply(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Transition {
+    match &request.outcome {
+        Outcome::Completed(completion) => complete(entry, completion, request, now),
+        Outcome::FailedFinal(failure) if failure.side_effect == SideEffect::NotApplied => {
+            fail_final(entry, failure, request, now)
+        }
+        Outcome::FailedRetryable(failure) if failure.side_effect == SideEffect::NotApplied => {
+            fail_retryable(entry, failure, request, now)
+        }
+        // A failure of which nobody knows whether it took hold is unknown, whatever it calls itself.
+        Outcome::Unknown(failure) | Outcome::FailedFinal(failure) | Outcome::FailedRetryable(failure) => {
+            let cause = Cause {
+                category: failure.category.unwrap_or(Category::Unexpected),
+                failure: Some(failure),
+                ending: Ending::Recorded,
+                jitter: request.jitter,
+            };
+            unknown::outcome_unknown(entry, Some(&request.terms), &cause, now)
+        }
+    }
+}
+
+fn complete(entry: &Entry, completion: &Completion, request: &RecordRequest, now: Timestamp) -> Transition {
+    let result = completion.result.clone().within(request.terms.result_bytes_max, completion.evidence.as_ref());
+    let completed = Entry {
+        status: Status::Completed,
+        result: Some(result),
+        evidence_ref: completion.evidence.clone(),
+        error_code: None,
+        category: None,
+        dependency: None,
+        side_effect: SideEffect::Applied,
+        completed_at: Some(now),
+        ..recorded(entry, request, now)
+    };
+    close_by_evidence(completed, now)
+}
+
+fn fail_final(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Timestamp) -> Transition {
+    // Under one key the provider has judged every attempt; otherwise an earlier one may have taken hold.
+    let judged_all = matches!(entry.contract.policy(), Policy::SameKey { .. }) || !earlier_unknown(entry);
+    let failed = Entry {
+        status: Status::FailedFinal,
+        side_effect: if judged_all { SideEffect::NotApplied } else { SideEffect::Unknown },
+        completed_at: Some(now),
+        ..failed(entry, failure, request, now)
+    };
+    if !judged_all {
+        let before = entry.clone();
+        return unknown::escalate(failed, &before, Needs::Reconciliation, "an earlier attempt may have taken hold", now);
+    }
+    if failure.category.is_some() {
+        let incident = Incident::of_failure(&failed, failure, now);
+        return Transition::to(Entry { incident: Some(incident.id.clone()), ..failed }).incident(IncidentChange::raise(incident));
+    }
+    close_by_evidence(failed, now)
+}
+
+fn fail_retryable(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Timestamp) -> Transition {
+    let sticky = earlier_unknown(entry);
+    let failed = Entry {
+        side_effect: if sticky { SideEffect::Unknown } else { SideEffect::NotApplied },
+        ..failed(entry, failure, request, now)
+    };
+    let attempt = FailedAttempt {
+        category: failure.category.unwrap_or(Category::Unexpected),
+        used: entry.attempts,
+        retry_after: failure.retry_after,
+        first_attempt_at: entry.first_attempt_at,
+        now,
+        jitter: request.jitter,
+    };
+    match request.terms.retry.next(&attempt) {
+        Next::At(at) => {
+            let waiting = Entry {
+                status: Status::FailedRetryable,
+                next_attempt_at: Some(at),
+                escalate_at: unknown::escalate_at(entry, sticky, &request.terms.retry),
+                ..failed
+            };
+            close_by_evidence(waiting, now)
+        }
+        Next::Over(why) if sticky => over_unknown(failed, entry, why, now),
+        Next::Over(why) => exhausted(failed, why, now),
+    }
+}
+
+fn over_unknown(failed: Entry, before: &Entry, why: WhyOver, now: Timestamp) -> Transition {
+    unknown::escalate(failed, before, Needs::Reconciliation, why.as_str(), now)
+}
+
+/// Whether an attempt before the present one may have taken hold.
+fn earlier_unknown(entry: &Entry) -> bool {
+    // While an attempt is under way the entry speaks of earlier ones only. Afterwards it speaks of
+    // all of them, so a lone attempt that was merely lost does not count against itself.
+    entry.side_effect == SideEffect::Unknown && (entry.status == Status::Started || entry.attempts > 1)
+}
+
+fn recorded(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Entry {
+    Entry {
+        contract: request.terms.contract_for(&entry.contract),
+        recorded: Some(request.outcome.digest()),
+        settled_by: Some(SettledBy::Holder),
+        next_attempt_at: None,
+        escalate_at: None,
+        unknown_since: None,
+        next_ask_at: None,
+        updated_at: now,
+        ..entry.clone()
+    }
+}
+
+fn failed(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Timestamp) -> Entry {
+    Entry {
+        error_code: Some(failure.code.clone()),
+        category: failure.category,
+        dependency: failure.dependency.clone().or_else(|| request.terms.dependency.clone()),
+        ..recorded(entry, request, now)
+    }
+}
+
+fn close_by_evidence(entry: Entry, now: Timestamp) -> Transition {
+    let open = entry.incident.is_some();
+    let transition = Transition::to(entry);
+    if open { transition.incident(IncidentChange::close_by_evidence(now)) } else { transition }
+}

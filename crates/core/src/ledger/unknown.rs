@@ -1,0 +1,165 @@
+//! What the policy makes of an outcome that nobody knows.
+//!
+//! Every move into UNKNOWN leaves with an incident or with a time at which the provider is asked.
+
+use super::attempt::{Attempt, Ending};
+use super::entry::{Entry, SideEffect, Status};
+use super::transition::Transition;
+use crate::effect::{Contract, Policy, Terms};
+use crate::incident::{Incident, IncidentChange, Needs};
+use crate::retry::{FailedAttempt, Jitter, Next, RetryTable, WhyOver};
+use crate::retry::Category;
+use crate::time::Timestamp;
+
+/// Why nobody knows.
+pub(super) struct Cause<'a> {
+    pub(super) category: Category,
+    pub(super) failure: Option<&'a super::outcome::Failure>,
+    pub(super) ending: Ending,
+    pub(super) jitter: Jitter,
+}
+
+/// The contract that counts: the stricter of the stored and the present one.
+pub(super) fn contract(entry: &Entry, terms: Option<&Terms>) -> Contract {
+    terms.map_or_else(|| entry.contract.clone(), |terms| terms.contract_for(&entry.contract))
+}
+
+/// The operation after its present attempt ended without anybody knowing how.
+pub(super) fn outcome_unknown(entry: &Entry, terms: Option<&Terms>, cause: &Cause<'_>, now: Timestamp) -> Transition {
+    let contract = contract(entry, terms);
+    let failed = Entry {
+        contract: contract.clone(),
+        side_effect: SideEffect::Unknown,
+        error_code: Some(cause.failure.map_or_else(|| cause.category.code().name(), |failure| failure.code.clone())),
+        category: Some(cause.category),
+        dependency: cause
+            .failure
+            .and_then(|failure| failure.dependency.clone())
+            .or_else(|| terms.and_then(|terms| terms.dependency.clone())),
+        updated_at: now,
+        ..entry.clone()
+    };
+    let past = Attempt { last_alive_at: entry.updated_at, ..Attempt::of(&failed, cause.ending, now) };
+    let next = match contract.policy() {
+        Policy::Rerun | Policy::AcceptDuplicate => repeat(failed, terms, cause, now),
+        Policy::SameKey { .. } if remembered(&failed, terms, now) => repeat(failed, terms, cause, now),
+        Policy::Ask { .. } | Policy::Void => reconcile(failed, now),
+        Policy::SameKey { .. } => escalate(failed, entry, Needs::Reconciliation, "the provider may have forgotten the key", now),
+        Policy::Escalate | Policy::InTransaction | Policy::Outbox => {
+            escalate(failed, entry, Needs::Reconciliation, "a repetition is not declared safe", now)
+        }
+    };
+    next.past(past)
+}
+
+/// Whether an operation with an unknown effect may be attempted again at all.
+pub(super) fn may_repeat(entry: &Entry, terms: &Terms, now: Timestamp) -> bool {
+    match contract(entry, Some(terms)).policy() {
+        Policy::Rerun | Policy::AcceptDuplicate => true,
+        Policy::SameKey { .. } => remembered(entry, Some(terms), now),
+        Policy::Ask { .. } | Policy::Void | Policy::Escalate | Policy::InTransaction | Policy::Outbox => false,
+    }
+}
+
+/// The operation once it may no longer be repeated: asked about where the policy says so, else escalated.
+pub(super) fn stop_repeating(entry: &Entry, terms: Option<&Terms>, now: Timestamp) -> Transition {
+    let contract = contract(entry, terms);
+    let stopped = Entry { contract: contract.clone(), updated_at: now, ..entry.clone() };
+    match contract.policy() {
+        Policy::Ask { .. } | Policy::Void => reconcile(stopped, now),
+        Policy::Rerun
+        | Policy::AcceptDuplicate
+        | Policy::SameKey { .. }
+        | Policy::Escalate
+        | Policy::InTransaction
+        | Policy::Outbox => escalate(stopped, entry, Needs::Reconciliation, "another attempt is no longer safe", now),
+    }
+}
+
+/// Whether the provider still knows the key when an attempt that starts now ends.
+fn remembered(entry: &Entry, terms: Option<&Terms>, now: Timestamp) -> bool {
+    let contract = contract(entry, terms);
+    let deadline_for = terms.map_or_else(|| entry.deadline.since(entry.attempt_started_at), |terms| terms.deadline_for);
+    match contract.policy() {
+        Policy::SameKey { provider_memory } => now.plus(deadline_for) < entry.first_attempt_at.plus(*provider_memory),
+        Policy::Rerun
+        | Policy::AcceptDuplicate
+        | Policy::Ask { .. }
+        | Policy::Void
+        | Policy::Escalate
+        | Policy::InTransaction
+        | Policy::Outbox => false,
+    }
+}
+
+fn repeat(failed: Entry, terms: Option<&Terms>, cause: &Cause<'_>, now: Timestamp) -> Transition {
+    let default_table = RetryTable::default();
+    let table = terms.map_or(&default_table, |terms| &terms.retry);
+    let attempt = FailedAttempt {
+        category: cause.category,
+        used: failed.attempts,
+        retry_after: cause.failure.and_then(|failure| failure.retry_after),
+        first_attempt_at: failed.first_attempt_at,
+        now,
+        jitter: cause.jitter,
+    };
+    match table.next(&attempt) {
+        Next::At(at) => {
+            let escalate_at = escalate_at(&failed, true, table);
+            Transition::to(Entry {
+                status: Status::FailedRetryable,
+                next_attempt_at: Some(at),
+                escalate_at,
+                ..failed
+            })
+        }
+        Next::Over(why) => over(failed, why, now),
+    }
+}
+
+/// When somebody must look at an operation that waits for an attempt which may never come.
+pub(super) fn escalate_at(failed: &Entry, effect_unknown: bool, table: &RetryTable) -> Option<Timestamp> {
+    let by_memory = match failed.contract.policy() {
+        Policy::SameKey { provider_memory } if effect_unknown => Some(failed.first_attempt_at.plus(*provider_memory)),
+        Policy::SameKey { .. } => None,
+        Policy::Rerun
+        | Policy::AcceptDuplicate
+        | Policy::Ask { .. }
+        | Policy::Void
+        | Policy::Escalate
+        | Policy::InTransaction
+        | Policy::Outbox => None,
+    };
+    by_memory.into_iter().chain(table.escalate_at(failed.first_attempt_at)).min()
+}
+
+fn over(failed: Entry, why: WhyOver, now: Timestamp) -> Transition {
+    let before = failed.clone();
+    escalate(failed, &before, Needs::Reconciliation, why.as_str(), now)
+}
+
+fn reconcile(entry: Entry, now: Timestamp) -> Transition {
+    Transition::to(Entry {
+        status: Status::Unknown,
+        unknown_since: Some(entry.unknown_since.unwrap_or(now)),
+        next_attempt_at: None,
+        escalate_at: None,
+        next_ask_at: Some(now),
+        asks: 0,
+        ..entry
+    })
+}
+
+/// UNKNOWN with its incident, in one commit.
+pub(super) fn escalate(entry: Entry, before: &Entry, needs: Needs, why: &str, now: Timestamp) -> Transition {
+    let unknown = Entry {
+        status: Status::Unknown,
+        unknown_since: Some(entry.unknown_since.unwrap_or(now)),
+        next_attempt_at: None,
+        escalate_at: None,
+        next_ask_at: None,
+        ..entry
+    };
+    let incident = Incident::of_unknown(&unknown, before, needs, why, now);
+    Transition::to(Entry { incident: Some(incident.id.clone()), ..unknown }).incident(IncidentChange::raise(incident))
+}

@@ -1,0 +1,32 @@
+//! The rules of Onefold: who may act, and what is believed after a crash.
+//!
+//! Nothing in this crate reads a clock, opens a file or awaits: time, randomness and stored state
+//! are arguments. Stores, property tests and the model checker all drive the same functions.
+//!
+//! # Layout
+//!
+//! | room | what it decides |
+//! |---|---|
+//! | [`operation`] | identity: tenant, kind, id, templates |
+//! | [`effect`] | effect classes, what an unknown outcome may do, the terms of a kind |
+//! | [`fingerprint`] | whether two requests are the same request |
+//! | [`ledger`] | the life of an operation: claim, record, expiry, reconciliation, resolution |
+//! | [`retry`] | when to try again, by failure category |
+//! | [`incident`] | the work item that a person gets |
+//! | [`error`] | the registry of error codes |
+//! | [`declare`] | kinds declared in configuration, with the line of every mistake |
+//! | [`ports`] | what a store, a clock and a source of randomness must offer |
+
+pub mod declare;
+pub mod effect;
+pub mod error;
+pub mod fingerprint;
+pub mod incident;
+pub mod ledger;
+pub mod operation;
+pub mod ports;
+pub mod retry;
+pub mod time;
+
+pub use crate::error::{Error, Result};
+pub use crate::time::Timestamp;

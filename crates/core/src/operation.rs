@@ -1,0 +1,11 @@
+//! Identity: what is done once.
+
+mod id;
+mod key;
+mod kind;
+pub mod template;
+
+pub use id::OperationId;
+pub use key::OperationKey;
+pub use kind::{KindName, Tenant};
+pub use template::Template;

@@ -1,0 +1,310 @@
+//! What the runtime asks of a store, a clock and chance. Adapters implement these; rules never see them.
+//!
+//! A store has three sides: [`Act`] moves operations, [`Keep`] does what time and people ask for,
+//! [`Look`] reads. All are batch first and speak of transitions, never of statements.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::effect::{Kinds, Retention};
+use crate::error::{CodeName, Result};
+use crate::fingerprint::Keyring;
+use crate::incident::{Group, Incident, IncidentId};
+use crate::ledger::{
+    Claim, ClaimRequest, Entry, ReconcileRequest, Reconciled, RecordRequest, Recorded, ReleaseRequest, Released,
+    RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
+};
+use crate::operation::{KindName, OperationKey, Tenant};
+use crate::time::Timestamp;
+
+/// A future that a port returns.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One move of an operation.
+#[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "each is documented at its request")]
+pub enum Step {
+    Claim(Box<ClaimRequest>),
+    Record(Box<RecordRequest>),
+    Renew(RenewRequest),
+    Release(ReleaseRequest),
+}
+
+/// The answer to a step, of the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is documented at its answer")]
+pub enum StepAnswer {
+    Claim(Claim),
+    Record(Recorded),
+    Renew(Renewed),
+    Release(Released),
+}
+
+impl Step {
+    /// The operation that it moves.
+    pub fn key(&self) -> &OperationKey {
+        match self {
+            Self::Claim(request) => &request.key,
+            Self::Record(request) => &request.key,
+            Self::Renew(request) => &request.key,
+            Self::Release(request) => &request.key,
+        }
+    }
+}
+
+/// Moves operations: claim, record, renew, release.
+pub trait Act: Send + Sync {
+    /// Decides and writes every step, in order, in one commit; answered only after the commit is durable.
+    ///
+    /// An error means that nothing of the batch was acknowledged; whether it was written is not
+    /// known, and attempt ids make asking again safe.
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+}
+
+/// Does what time and people ask for.
+pub trait Keep: Send + Sync {
+    /// Moves what is overdue: expired leases, retries and questions that nobody makes.
+    fn sweep(&self, request: SweepRequest) -> BoxFuture<'_, Result<Swept>>;
+    /// Unknown operations of these kinds whose question is due, with the store's time.
+    fn due(&self, kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>>;
+    /// Writes what providers answered.
+    fn reconcile(&self, answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
+    /// Writes what people decided.
+    fn resolve(&self, requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
+    /// Deletes what retention allows.
+    fn prune(&self, request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;
+}
+
+/// Reads.
+pub trait Look: Send + Sync {
+    /// These operations, where they exist.
+    fn find(&self, keys: Vec<OperationKey>) -> BoxFuture<'_, Result<Vec<Option<Entry>>>>;
+    /// Operations, newest first.
+    fn list(&self, filter: Filter, page: Page) -> BoxFuture<'_, Result<Listed<Entry>>>;
+    /// The story of an operation.
+    fn timeline(&self, key: OperationKey) -> BoxFuture<'_, Result<Option<Vec<TimelineEvent>>>>;
+    /// Incidents, newest first.
+    fn incidents(&self, filter: IncidentFilter, page: Page) -> BoxFuture<'_, Result<Listed<Incident>>>;
+    /// Open incidents by cause, the largest first.
+    fn groups(&self, tenant: Tenant) -> BoxFuture<'_, Result<Vec<Group>>>;
+}
+
+/// A ledger's store.
+pub trait Store: Act + Keep + Look {
+    /// The keys that fingerprints are made with; shared by everyone on this store.
+    fn keyring(&self) -> Arc<Keyring>;
+}
+
+/// What the sweeper looks for.
+#[derive(Debug, Clone)]
+pub struct SweepRequest {
+    /// The kinds this process knows.
+    pub kinds: Arc<Kinds>,
+    /// Which entries.
+    pub scope: SweepScope,
+    /// Added to expiry tests of kinds it does not know.
+    pub clock_slack: Duration,
+    /// The sweeper's draw.
+    pub seed: u32,
+    /// Entries a sweep moves at most.
+    pub limit: usize,
+}
+
+/// Which entries a sweep looks at.
+#[derive(Debug, Clone)]
+pub enum SweepScope {
+    /// Whatever is overdue.
+    Overdue,
+    /// Whatever the `perform` of this installation held in a life that is proved dead.
+    DeadHolder(Arc<str>),
+}
+
+/// What a sweep moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Swept {
+    /// Entries that may be attempted again.
+    pub to_retry: usize,
+    /// Entries whose provider is asked.
+    pub to_ask: usize,
+    /// Entries that a person is asked about.
+    pub to_person: usize,
+    /// Whether the limit was reached.
+    pub more: bool,
+}
+
+impl Swept {
+    /// Entries moved.
+    pub fn total(self) -> usize {
+        self.to_retry + self.to_ask + self.to_person
+    }
+
+    /// Counts an entry that was moved.
+    pub fn count(&mut self, moved: &Entry) {
+        match moved.status {
+            Status::FailedRetryable => self.to_retry += 1,
+            Status::Unknown if moved.next_ask_at.is_some() => self.to_ask += 1,
+            Status::Unknown | Status::FailedFinal | Status::Started | Status::Completed | Status::Released => {
+                self.to_person += 1;
+            }
+        }
+    }
+}
+
+/// Questions that are due.
+#[derive(Debug, Clone)]
+pub struct Due {
+    /// The store's time when it looked.
+    pub now: Timestamp,
+    /// The operations to ask about.
+    pub entries: Vec<Entry>,
+}
+
+/// What may be deleted.
+#[derive(Clone)]
+pub struct PruneRequest {
+    /// Retention per kind; a kind that is not named is kept.
+    pub rules: Vec<(KindName, Retention)>,
+    /// Rows a call touches at most: a prune never holds a long transaction.
+    pub limit: usize,
+    /// Where deleted operations are written first.
+    pub archive: Option<Arc<dyn Archive>>,
+    /// Count, but change nothing.
+    pub dry_run: bool,
+}
+
+/// What a prune did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Pruned {
+    /// Operations deleted: a duplicate of one of them **is performed**.
+    pub operations: usize,
+    /// Results dropped: a duplicate is told so.
+    pub results: usize,
+    /// Whether the limit was reached.
+    pub more: bool,
+}
+
+/// Keeps what a prune deletes.
+pub trait Archive: Send + Sync {
+    /// Writes these durably; the rows are deleted only after it said yes.
+    fn keep(&self, entries: &[Entry]) -> Result<()>;
+}
+
+/// Which operations.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "each narrows the list by the field of that name")]
+pub struct Filter {
+    pub tenant: Tenant,
+    pub kind: Option<KindName>,
+    pub status: Option<Status>,
+    pub business_key: Option<String>,
+    pub process_instance_key: Option<String>,
+    pub error_code: Option<CodeName>,
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+}
+
+/// Which incidents.
+#[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "each narrows the list by the field of that name")]
+pub struct IncidentFilter {
+    pub tenant: Tenant,
+    pub id: Option<IncidentId>,
+    pub open_only: bool,
+    pub kind: Option<KindName>,
+    pub group: Option<String>,
+}
+
+/// A part of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Page {
+    /// Where the previous part ended.
+    pub after: Option<i64>,
+    /// Rows at most.
+    pub limit: usize,
+}
+
+impl Page {
+    /// Rows a page may have.
+    pub const LIMIT_MAX: usize = 1000;
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self { after: None, limit: 100 }
+    }
+}
+
+/// A part of a list, and where the next one begins.
+#[derive(Debug, Clone)]
+pub struct Listed<T> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Hand this to [`Page::after`] for more.
+    pub next: Option<i64>,
+}
+
+/// Time, asked for in one place.
+pub trait Clock: Send + Sync {
+    /// The time of day.
+    fn now(&self) -> Timestamp;
+    /// Time that never goes back, and may stand still while the machine sleeps.
+    fn monotonic(&self) -> Duration;
+    /// Time that never goes back and counts the machine's sleep.
+    fn boot(&self) -> Duration;
+    /// Waits.
+    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// Chance, asked for in one place.
+pub trait Random: Send + Sync {
+    /// Sixteen random bytes.
+    fn bytes(&self) -> [u8; 16];
+}
+
+/// A named place where a test may stop the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FaultPoint {
+    /// A batch with a grant is written but not committed.
+    BeforeClaimCommit,
+    /// It is committed; nobody has heard of it.
+    AfterClaimCommit,
+    /// The closure returned; nothing is recorded.
+    AfterEffect,
+    /// A batch with an outcome is written but not committed.
+    BeforeRecordCommit,
+    /// It is committed; nobody has heard of it.
+    AfterRecordCommit,
+}
+
+impl FaultPoint {
+    /// Every point.
+    pub const ALL: [Self; 5] =
+        [Self::BeforeClaimCommit, Self::AfterClaimCommit, Self::AfterEffect, Self::BeforeRecordCommit, Self::AfterRecordCommit];
+
+    /// The name that a test passes to a child process.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::BeforeClaimCommit => "before-claim-commit",
+            Self::AfterClaimCommit => "after-claim-commit",
+            Self::AfterEffect => "after-effect",
+            Self::BeforeRecordCommit => "before-record-commit",
+            Self::AfterRecordCommit => "after-record-commit",
+        }
+    }
+}
+
+/// Lets a test stop the process at a named place. The product's own does nothing.
+pub trait Faults: Send + Sync {
+    /// Called whenever the place is reached.
+    fn reach(&self, point: FaultPoint);
+}
+
+/// No faults.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFaults;
+
+impl Faults for NoFaults {
+    fn reach(&self, _point: FaultPoint) {}
+}

@@ -1,0 +1,9 @@
+//! When to try again: a table from failure category, not one number.
+
+mod category;
+mod schedule;
+mod table;
+
+pub use category::Category;
+pub use schedule::{Jitter, Schedule};
+pub use table::{FailedAttempt, Next, RetryTable, Row, WhyOver};
