@@ -13,8 +13,8 @@ use crate::error::{CodeName, Result};
 use crate::fingerprint::Keyring;
 use crate::incident::{Group, Incident, IncidentId};
 use crate::ledger::{
-    Claim, ClaimRequest, Entry, ReconcileRequest, Reconciled, RecordRequest, Recorded, ReleaseRequest, Released,
-    RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
+    Claim, ClaimRequest, Completion, Entry, Once, OnceRequest, ReconcileRequest, Reconciled, RecordRequest, Recorded,
+    ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
 };
 use crate::operation::{KindName, OperationKey, Tenant};
 use crate::time::Timestamp;
@@ -92,9 +92,70 @@ pub trait Look: Send + Sync {
 }
 
 /// A ledger's store.
-pub trait Store: Act + Keep + Look {
+pub trait Store: Act + Keep + Look + 'static {
     /// The keys that fingerprints are made with; shared by everyone on this store.
     fn keyring(&self) -> Arc<Keyring>;
+    /// Takes an installation's name for as long as the guard lives; refused while a living process holds it.
+    fn hold(&self, installation: &str) -> Result<Box<dyn Send + Sync>>;
+}
+
+/// A store whose ledger can be written in the user's own transaction.
+pub trait Transact: Store {
+    /// A connection with a transaction open.
+    type Connection: Send;
+
+    /// Checks an operation; where it is to be performed, a savepoint is open when this returns.
+    fn enter<'a>(
+        &'a self,
+        connection: &'a mut Self::Connection,
+        request: &'a OnceRequest,
+        wait: Duration,
+    ) -> BoxFuture<'a, Result<Entered>>;
+
+    /// Ends the savepoint: with the operation's entry, or with nothing of what was done in it.
+    fn leave<'a>(
+        &'a self,
+        connection: &'a mut Self::Connection,
+        request: &'a OnceRequest,
+        performed: Option<Completion>,
+    ) -> BoxFuture<'a, Result<()>>;
+}
+
+/// What a transaction finds when it enters an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entered {
+    /// The rule's answer.
+    Once(Once),
+    /// Another transaction is at it.
+    InFlight {
+        /// When trying again makes sense.
+        retry_after: Duration,
+    },
+}
+
+/// A value whose transaction is committed: what may only come afterwards takes this token.
+///
+/// It may be lost in a crash, so it is only for what the source brings again.
+#[derive(Debug)]
+pub struct Committed<T>(T);
+
+impl<T> Committed<T> {
+    /// Called by a store, right after the commit was acknowledged.
+    pub fn after_commit(value: T) -> Self {
+        Self(value)
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> std::ops::Deref for Committed<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 /// What the sweeper looks for.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::incident::Incident;
 use crate::error::Code;
@@ -12,7 +12,7 @@ use crate::retry::Category;
 use crate::time::Timestamp;
 
 /// What incidents of one cause share.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GroupKey(Arc<str>);
 
 impl GroupKey {

@@ -76,7 +76,7 @@ pub struct Cause {
 }
 
 /// A work item. No field holds a payload or a secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the fields are those of docs/incidents.md")]
 #[serde(rename_all = "camelCase")]
 pub struct Incident {

@@ -31,6 +31,16 @@ impl AttemptId {
         Self(uuid)
     }
 
+    /// An id read back from a store.
+    pub const fn from_stored(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// The id as it is stored.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
     /// The id as a UUID.
     pub const fn as_uuid(self) -> Uuid {
         self.0

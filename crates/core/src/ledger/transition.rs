@@ -22,6 +22,11 @@ impl<A> Decision<A> {
         Self { answer, transition: None }
     }
 
+    /// The same decision with its answer in another shape.
+    pub fn map<B>(self, shape: impl FnOnce(A) -> B) -> Decision<B> {
+        Decision { answer: shape(self.answer), transition: self.transition }
+    }
+
     /// An answer with its change.
     pub(super) fn changed(answer: A, transition: Transition) -> Self {
         Self { answer, transition: Some(Box::new(transition)) }

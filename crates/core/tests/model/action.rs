@@ -1,0 +1,189 @@
+//! What may happen next.
+
+use onefold_core::ledger::{Entry, Resolution, SideEffect, Status, Sweep, SweepReason, Verb, sweep};
+use onefold_core::retry::Jitter;
+use stateright::{Model, Property};
+
+use crate::properties;
+use crate::scenario::{Late, Under, World};
+use crate::state::{Heard, Phase, Said, State};
+
+/// One thing that happens. Workers are meant by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Time passes.
+    Tick,
+    /// A worker claims under a fresh attempt id and hears the answer.
+    Claim(u8),
+    /// A worker claims; the grant is committed, its answer lost.
+    ClaimUnanswered(u8),
+    /// It asks again.
+    AskAgain(u8),
+    /// A worker dies; its restart knows nothing.
+    Crash(u8),
+    /// A holder says that it is alive.
+    Renew(u8),
+    /// A holder's last check passes and the first byte goes out.
+    Send(u8),
+    /// The request of this fence arrives and is taken.
+    Arrive(u64),
+    /// The request of this fence arrives and is turned away.
+    TurnAway(u64),
+    /// A worker records.
+    Record(u8, Said),
+    /// The answer to its record was lost; it records the same again.
+    RecordAgain(u8),
+    /// A holder that sent nothing releases.
+    Release(u8),
+    /// The answer to its release was lost; it releases again.
+    ReleaseAgain(u8),
+    /// The sweeper finds something overdue.
+    Sweep,
+    /// The sweeper learns that the holder is dead.
+    SweepDead,
+    /// The reconciler asks or voids; the provider answers truly.
+    PutQuestion,
+    /// That answer reaches the ledger.
+    Deliver,
+    /// The reconciler asks; the provider cannot tell.
+    CannotTell,
+    /// A person resolves with what the provider shows.
+    Resolve(Finding),
+    /// A person has a failed operation tried again.
+    Retry,
+}
+
+/// What a person finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    TookHold,
+    DidNotHappen,
+    Failed,
+}
+
+impl Model for World {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        vec![State::start(self.scenario.workers, self.scenario.attempts_each)]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        if state.broken.is_some() {
+            return;
+        }
+        if state.tick < self.scenario.end {
+            actions.push(Action::Tick);
+        }
+        for (worker, _) in (0..).zip(&state.workers) {
+            self.worker_actions(state, worker, actions);
+        }
+        for fence in state.provider.wire.keys() {
+            actions.extend([Action::Arrive(*fence), Action::TurnAway(*fence)]);
+        }
+        if let Some(entry) = state.entry() {
+            self.keeper_actions(state, entry, actions);
+            self.person_actions(state, entry, actions);
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let mut next = state.clone();
+        self.apply(&mut next, action);
+        (next != *state).then_some(next)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        properties::all(self.scenario.under)
+    }
+}
+
+impl World {
+    fn worker_actions(&self, state: &State, number: u8, actions: &mut Vec<Action>) {
+        let worker = &state.workers[usize::from(number)];
+        // Every lease ends within the time that is looked at, so that nothing is left half-way.
+        let time_left = state.tick + self.scenario.deadline <= self.scenario.end;
+        let free = !matches!(worker.phase, Phase::Unanswered(_) | Phase::Holding(_) | Phase::Sent(_, Heard::Done));
+        if free && worker.attempts_left > 0 && time_left {
+            actions.extend([Action::Claim(number), Action::ClaimUnanswered(number)]);
+        }
+        match worker.phase {
+            Phase::Idle => {}
+            Phase::Unanswered(_) => actions.extend([Action::AskAgain(number), Action::Crash(number)]),
+            Phase::Holding(grant) => {
+                actions.extend([Action::Release(number), Action::Renew(number), Action::Crash(number)]);
+                actions.extend([Action::Record(number, Said::NotApplied), Action::Record(number, Said::GaveUp)]);
+                if state.now() < grant.deadline {
+                    actions.push(Action::Send(number));
+                }
+            }
+            Phase::Sent(_, heard) => {
+                actions.extend([Action::Record(number, Said::Unknown), Action::Renew(number), Action::Crash(number)]);
+                match heard {
+                    Heard::Nothing => {}
+                    Heard::Done => actions.push(Action::Record(number, Said::Completed)),
+                    Heard::TurnedAway => actions.push(Action::Record(number, Said::NotApplied)),
+                }
+            }
+            Phase::Reported(..) => actions.push(Action::RecordAgain(number)),
+            Phase::GaveBack(_) => actions.push(Action::ReleaseAgain(number)),
+        }
+    }
+
+    fn keeper_actions(&self, state: &State, entry: &Entry, actions: &mut Vec<Action>) {
+        if sweep(entry, &self.sweeper(SweepReason::Expired), state.now()).is_some() {
+            actions.push(Action::Sweep);
+        }
+        if entry.status == Status::Started && state.dead == Some(entry.fence) {
+            actions.push(Action::SweepDead);
+        }
+        let asks = matches!(self.scenario.under, Under::Ask | Under::Void);
+        let due = entry.status == Status::Unknown && entry.next_ask_at.is_some_and(|due| due <= state.now());
+        match state.question {
+            Some(_) => actions.push(Action::Deliver),
+            None if asks && due => actions.extend([Action::PutQuestion, Action::CannotTell]),
+            None => {}
+        }
+    }
+
+    fn person_actions(&self, state: &State, entry: &Entry, actions: &mut Vec<Action>) {
+        if state.store.incident.is_none() {
+            return;
+        }
+        let open = entry.status == Status::Unknown
+            || (entry.status == Status::FailedRetryable && entry.side_effect == SideEffect::Unknown);
+        if open && !state.provider.effects.is_empty() {
+            actions.push(Action::Resolve(Finding::TookHold));
+        }
+        let quiet = state.provider.effects.is_empty() && state.provider.wire.is_empty();
+        if open && quiet && state.now() >= entry.deadline.plus(self.terms.settle) {
+            actions.extend([Action::Resolve(Finding::DidNotHappen), Action::Resolve(Finding::Failed)]);
+        }
+        if entry.status == Status::FailedFinal {
+            actions.push(Action::Retry);
+        }
+    }
+
+    /// What the sweeper brings.
+    pub(crate) fn sweeper(&self, reason: SweepReason) -> Sweep<'_> {
+        Sweep { reason, terms: Some(&self.terms), clock_slack: self.terms.clock_slack, jitter: Jitter(0) }
+    }
+
+    /// The verb behind a person's finding.
+    pub(crate) fn verb(finding: Finding) -> Verb {
+        Verb::Resolve(match finding {
+            Finding::TookHold => Resolution::TookHold(Self::completion("person", 0)),
+            Finding::DidNotHappen => Resolution::DidNotHappen { force: false },
+            Finding::Failed => Resolution::Failed(onefold_core::error::PERMISSION.name()),
+        })
+    }
+
+    /// Whether a request whose last check was at `sent_at` may still arrive.
+    pub(crate) fn may_arrive(&self, sent_at: u8, tick: u8) -> bool {
+        match self.scenario.late {
+            Late::AtMost(ticks) => tick <= sent_at + ticks,
+            Late::Unbounded => true,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The ledger's rules under a model checker.
+//!
+//! Workers crash, pause, lose answers and send late; the store, the provider, the sweeper, the
+//! reconciler and a person act whenever they may. Every move of the ledger is made by the production
+//! functions of `onefold_core::ledger`; nothing of the rules is written a second time here.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `scenario` | what a run assumes, and what it takes out |
+//! | `state` | one moment of the world |
+//! | `action` | what may happen next |
+//! | `step` · `keepers` | what it changes: workers and provider · sweeper, reconciler, person |
+//! | `properties` | what must hold, and what must be reachable |
+//!
+//! Three workers instead of two: `ONEFOLD_MODEL_FULL=1`.
+
+mod action;
+mod keepers;
+mod properties;
+mod scenario;
+mod state;
+mod step;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+
+use properties::{NOBODY_NEEDED, ONE_EFFECT};
+use scenario::{Late, Memory, Scenario, Under, Without};
+
+/// What a run found.
+struct Found {
+    /// Invariants that were broken.
+    broken: BTreeSet<&'static str>,
+    /// Promised situations that were not reached.
+    unreached: BTreeSet<&'static str>,
+    /// The shortest way to the first broken invariant, for the message of a failing test.
+    story: String,
+}
+
+/// Looks at every state of a scenario, or until `enough` is found.
+fn explore(scenario: Scenario, enough: HasDiscoveries) -> Found {
+    let started = Instant::now();
+    let exhaustive = matches!(enough, HasDiscoveries::All);
+    let checker = scenario.world().checker().threads(2).finish_when(enough).spawn_bfs().join();
+    assert!(checker.is_done(), "the exploration was cut short");
+    let states = checker.unique_state_count();
+    let took = started.elapsed();
+    println!("{:?}, late {:?}, without {:?}: {states} states in {took:.1?}", scenario.under, scenario.late, scenario.without);
+    assert!(!exhaustive || states > 10_000, "only {states} states: something keeps the model from moving");
+    let discoveries = checker.discoveries();
+    let named = |wanted: fn(&Expectation) -> bool| {
+        checker.model().properties().into_iter().filter(move |property| wanted(&property.expectation)).map(|property| property.name)
+    };
+    let broken: BTreeSet<_> =
+        named(|kind| matches!(kind, Expectation::Always)).filter(|name| discoveries.contains_key(name)).collect();
+    let unreached =
+        named(|kind| matches!(kind, Expectation::Sometimes)).filter(|name| !discoveries.contains_key(name)).collect();
+    let story = broken.iter().map(|name| {
+        let steps = discoveries[name].clone().into_actions();
+        let steps: Vec<_> = steps.iter().map(|action| format!("{action:?}")).collect();
+        format!("{name}: {}", steps.join(" → "))
+    });
+    Found { story: story.collect::<Vec<_>>().join("\n"), broken, unreached }
+}
+
+/// Every invariant holds in every state, and every promised situation is reached.
+fn assert_holds(scenario: Scenario) {
+    let found = explore(scenario, HasDiscoveries::All);
+    assert!(found.broken.is_empty(), "{}", found.story);
+    assert!(found.unreached.is_empty(), "never reached: {:?}", found.unreached);
+}
+
+/// The checker finds a way to break this invariant.
+fn assert_finds(scenario: Scenario, invariant: &'static str) {
+    let found = explore(scenario, HasDiscoveries::AnyOf([invariant].into()));
+    println!("{}", found.story);
+    assert!(found.broken.contains(invariant), "not found: {invariant}");
+}
+
+#[test]
+fn same_key_keeps_every_promise_while_the_provider_remembers() {
+    assert_holds(Scenario::of(Under::SameKey));
+}
+
+#[test]
+fn ask_keeps_every_promise_while_a_send_is_late_by_no_more_than_settle() {
+    assert_holds(Scenario::of(Under::Ask));
+}
+
+#[test]
+fn void_keeps_every_promise() {
+    assert_holds(Scenario::of(Under::Void));
+}
+
+#[test]
+fn escalate_keeps_every_promise() {
+    assert_holds(Scenario::of(Under::Escalate));
+}
+
+#[test]
+fn rerun_keeps_every_promise() {
+    assert_holds(Scenario::of(Under::Rerun));
+}

@@ -1,0 +1,166 @@
+//! What one run of the checker assumes: policy, lateness, memory, and what is taken out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::Timestamp;
+use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
+use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
+use onefold_core::ledger::{AttemptId, Holder, Origin, Source};
+use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
+use onefold_core::retry::{Category, Schedule};
+
+/// An hour: backoffs of seconds are over by the next tick, an unasked question is overdue after one.
+pub(crate) const TICK: Duration = Duration::from_secs(3600);
+
+/// The time of a tick.
+pub(crate) fn at(tick: u8) -> Timestamp {
+    Timestamp::from_micros(0).plus(TICK * u32::from(tick))
+}
+
+/// The policy under test, each with a class that allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Under {
+    SameKey,
+    Ask,
+    Void,
+    Escalate,
+    Rerun,
+}
+
+impl Under {
+    pub(crate) const ALL: [Self; 5] = [Self::SameKey, Self::Ask, Self::Void, Self::Escalate, Self::Rerun];
+}
+
+/// How much later than its last check a request may arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Late {
+    /// So many ticks; what has not arrived by then never does.
+    AtMost(u8),
+    /// At any time.
+    Unbounded,
+}
+
+/// How long the provider really knows a key that it has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    /// So many ticks after the effect.
+    Ticks(u8),
+    Forever,
+}
+
+/// What the world leaves out, to show that it is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Without {
+    /// Nothing: the rules as they are.
+    Nothing,
+    /// A stale holder speaks with the fence and attempt of the present one.
+    Fence,
+    /// Whoever lost the answer to a claim asks again under a new attempt id.
+    AttemptId,
+}
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scenario {
+    pub(crate) under: Under,
+    pub(crate) workers: u8,
+    pub(crate) attempts_each: u8,
+    /// The last tick.
+    pub(crate) end: u8,
+    pub(crate) lease: u8,
+    pub(crate) deadline: u8,
+    pub(crate) settle: u8,
+    /// What the kind declares as `provider_memory`.
+    pub(crate) declared_memory: u8,
+    pub(crate) memory: Memory,
+    pub(crate) late: Late,
+    pub(crate) without: Without,
+}
+
+impl Scenario {
+    /// Two workers with two attempts each; a send is late by no more than `settle`.
+    pub(crate) fn of(under: Under) -> Self {
+        let full = std::env::var("ONEFOLD_MODEL_FULL").is_ok_and(|value| value == "1");
+        Self {
+            under,
+            workers: if full { 3 } else { 2 },
+            attempts_each: 2,
+            end: 5,
+            lease: 1,
+            deadline: 1,
+            settle: 1,
+            declared_memory: 4,
+            memory: Memory::Ticks(5),
+            late: Late::AtMost(1),
+            without: Without::Nothing,
+        }
+    }
+
+    fn contract(&self) -> Contract {
+        let (class, policy) = match self.under {
+            Under::SameKey => {
+                let provider_memory = TICK * u32::from(self.declared_memory);
+                (EffectClass::ExternalCommand, Policy::SameKey { provider_memory })
+            }
+            Under::Ask => (EffectClass::ExternalCommand, Policy::Ask { settle: TICK * u32::from(self.settle) }),
+            Under::Void => (EffectClass::ExternalCommand, Policy::Void),
+            Under::Escalate => (EffectClass::ExternalCommand, Policy::Escalate),
+            Under::Rerun => (EffectClass::Converging, Policy::Rerun),
+        };
+        Contract::new(class, policy).expect("the pair is in the table of effect classes")
+    }
+
+    fn terms(&self) -> Terms {
+        let mut terms = Terms::new(KindName::parse("notice.issue").expect("a kind name"), self.contract());
+        terms.lease_for = TICK * u32::from(self.lease);
+        terms.deadline_for = TICK * u32::from(self.deadline);
+        terms.settle = TICK * u32::from(self.settle);
+        terms.clock_slack = Duration::ZERO;
+        terms.ask_schedule = [TICK].into();
+        terms.retry.attempts_max = 3;
+        // No wait after a silent holder, so that one claim expires and grants in one move.
+        terms.retry = terms.retry.with(Category::HolderLost, Some(Schedule::seconds(&[0])), "one move in the model");
+        terms.checked().expect("terms that do not contradict themselves")
+    }
+
+    /// The world in which this scenario plays.
+    pub(crate) fn world(self) -> World {
+        let terms = Arc::new(self.terms());
+        let keys = Arc::new(Keyring::new(FingerprintKey::new(KeyId(1), [7; 32]), Vec::new()));
+        let subject = Subject::new(b"{}".as_slice(), &Mode::Raw, &keys).expect("raw bytes have a fingerprint");
+        let id = OperationId::parse("CASE-1").expect("an operation id");
+        let key = OperationKey::new(Tenant::default(), terms.kind.clone(), id);
+        let holders = (0..self.workers).map(|worker| Holder {
+            worker: Arc::from(format!("worker-{worker}")),
+            installation: Some(Arc::from("installation")),
+        });
+        World { scenario: self, terms, subject, key, origin: Origin::new(Source::Api), holders: holders.collect() }
+    }
+}
+
+/// A scenario with everything its requests are made of.
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    pub(crate) scenario: Scenario,
+    pub(crate) terms: Arc<Terms>,
+    pub(crate) subject: Subject,
+    pub(crate) key: OperationKey,
+    pub(crate) origin: Origin,
+    pub(crate) holders: Vec<Holder>,
+}
+
+impl World {
+    /// Whether a second effect was declared harmless.
+    pub(crate) fn repeatable(&self) -> bool {
+        self.scenario.under == Under::Rerun
+    }
+
+    /// The id of a worker's claim: different for every worker and every claim.
+    pub(crate) fn attempt_id(worker: u8, nth: u8) -> AttemptId {
+        let mut bytes = [0; 16];
+        bytes[0] = worker + 1;
+        bytes[1] = nth + 1;
+        AttemptId::from_random(bytes)
+    }
+}

@@ -1,0 +1,2 @@
+-- Forgets the closed incidents of one operation.
+DELETE FROM onefold_incidents WHERE tenant = ?1 AND kind = ?2 AND operation_id = ?3 AND closed_at IS NOT NULL

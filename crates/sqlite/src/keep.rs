@@ -1,0 +1,112 @@
+//! What time and people ask for: sweep, reconcile, resolve.
+
+use std::sync::Arc;
+
+use onefold_core::ledger::{self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Sweep, SweepReason};
+use onefold_core::operation::KindName;
+use onefold_core::ports::{BoxFuture, Due, Keep, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
+use onefold_core::retry::Jitter;
+use onefold_core::{Result, Timestamp};
+use rusqlite::Connection;
+
+use crate::row::{self, Cell};
+use crate::write::{carry_out, find, in_transaction, query};
+use crate::{Sqlite, sql};
+
+impl Keep for Sqlite {
+    fn sweep(&self, request: SweepRequest) -> BoxFuture<'_, Result<Swept>> {
+        let clock = Arc::clone(&self.inner.clock);
+        Box::pin(self.inner.writer.call(move |connection| {
+            in_transaction(connection, &clock, |connection, now| sweep(connection, &request, now))
+        }))
+    }
+
+    fn due(&self, kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>> {
+        let clock = Arc::clone(&self.inner.clock);
+        Box::pin(self.inner.reader.call(move |connection| {
+            let now = clock.now();
+            let names: Vec<&str> = kinds.iter().map(KindName::as_str).collect();
+            let list = serde_json::json!(names).to_string();
+            let cells = [Cell::Int(now.as_micros()), Cell::Text(list.into()), count(limit)];
+            Ok(Due { now, entries: query(connection, sql::DUE, cells, |found| row::entry(found))? })
+        }))
+    }
+
+    fn reconcile(&self, answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>> {
+        let clock = Arc::clone(&self.inner.clock);
+        Box::pin(self.inner.writer.call(move |connection| {
+            in_transaction(connection, &clock, |connection, now| {
+                answers.iter().map(|answer| reconcile_one(connection, answer, now)).collect()
+            })
+        }))
+    }
+
+    fn resolve(&self, requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>> {
+        let clock = Arc::clone(&self.inner.clock);
+        Box::pin(self.inner.writer.call(move |connection| {
+            in_transaction(connection, &clock, |connection, now| {
+                requests.iter().map(|request| resolve_one(connection, request, now)).collect()
+            })
+        }))
+    }
+
+    fn prune(&self, request: PruneRequest) -> BoxFuture<'_, Result<Pruned>> {
+        Box::pin(self.prune_slice(request))
+    }
+}
+
+/// A limit as a cell.
+pub(crate) fn count(limit: usize) -> Cell<'static> {
+    Cell::Int(i64::try_from(limit).unwrap_or(i64::MAX))
+}
+
+fn sweep(connection: &Connection, request: &SweepRequest, now: Timestamp) -> Result<Swept> {
+    let (reason, found) = match &request.scope {
+        SweepScope::Overdue => {
+            let overdue_ask = now.minus(OVERDUE_FOR);
+            let cells = [Cell::Int(now.as_micros()), Cell::Int(overdue_ask.as_micros()), count(request.limit)];
+            (SweepReason::Expired, query(connection, sql::OVERDUE, cells, |found| row::entry(found))?)
+        }
+        SweepScope::DeadHolder(installation) => {
+            let cells = [Cell::Text(installation.to_string().into()), count(request.limit)];
+            (SweepReason::HolderDead, query(connection, sql::HELD, cells, |found| row::entry(found))?)
+        }
+    };
+    let mut swept = Swept { more: found.len() >= request.limit, ..Swept::default() };
+    for (index, entry) in found.iter().enumerate() {
+        let sweep = Sweep {
+            reason,
+            terms: request.kinds.get(&entry.key.kind).map(|terms| &**terms),
+            clock_slack: request.clock_slack,
+            jitter: Jitter(request.seed.wrapping_mul(2_654_435_769).wrapping_add(u32::try_from(index).unwrap_or(0) << 16)),
+        };
+        if let Some(transition) = ledger::sweep(entry, &sweep, now) {
+            swept.count(&carry_out(connection, transition)?);
+        }
+    }
+    // Leases within their slack were found but not moved: looking again at once would not help.
+    swept.more &= swept.total() > 0;
+    Ok(swept)
+}
+
+fn reconcile_one(connection: &Connection, request: &ReconcileRequest, now: Timestamp) -> Result<Reconciled> {
+    let entry: Option<Entry> = find(connection, &request.key)?;
+    let decided = ledger::reconcile(entry.as_ref(), request, now);
+    if let Some(transition) = decided.transition {
+        carry_out(connection, *transition)?;
+    }
+    Ok(decided.answer)
+}
+
+fn resolve_one(connection: &Connection, request: &ResolveRequest, now: Timestamp) -> Result<Result<Resolved>> {
+    let entry = find(connection, &request.key)?;
+    match ledger::resolve(entry.as_ref(), request, now) {
+        Err(refused) => Ok(Err(refused)),
+        Ok(decided) => {
+            if let Some(transition) = decided.transition {
+                carry_out(connection, *transition)?;
+            }
+            Ok(Ok(decided.answer))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads, on a connection that never waits for a commit.
+
+use std::sync::Arc;
+
+use onefold_core::fingerprint::Keyring;
+use onefold_core::incident::{Group, GroupKey, Incident};
+use onefold_core::ledger::{Entry, TimelineEvent, timeline};
+use onefold_core::operation::{OperationKey, Tenant};
+use onefold_core::ports::{BoxFuture, Filter, IncidentFilter, Listed, Look, Page, Store};
+use onefold_core::{Result, Timestamp};
+use rusqlite::Connection;
+
+use crate::error::translate;
+use crate::keep::count;
+use crate::row::{self, Cell};
+use crate::write::{find, incident_at, query, read_incident};
+use crate::{Sqlite, sql};
+
+impl Look for Sqlite {
+    fn find(&self, keys: Vec<OperationKey>) -> BoxFuture<'_, Result<Vec<Option<Entry>>>> {
+        Box::pin(self.inner.reader.call(move |connection| keys.iter().map(|key| find(connection, key)).collect()))
+    }
+
+    fn list(&self, filter: Filter, page: Page) -> BoxFuture<'_, Result<Listed<Entry>>> {
+        Box::pin(self.inner.reader.call(move |connection| list(connection, &filter, page)))
+    }
+
+    fn timeline(&self, key: OperationKey) -> BoxFuture<'_, Result<Option<Vec<TimelineEvent>>>> {
+        Box::pin(self.inner.reader.call(move |connection| {
+            let Some(entry) = find(connection, &key)? else {
+                return Ok(None);
+            };
+            let attempts = query(connection, sql::LIST_ATTEMPTS, row::key_cells(&key), |found| row::attempt(found))?;
+            let notes = query(connection, sql::LIST_NOTES, row::key_cells(&key), |found| row::note(found))?;
+            Ok(Some(timeline(&entry, &attempts, &notes)))
+        }))
+    }
+
+    fn incidents(&self, filter: IncidentFilter, page: Page) -> BoxFuture<'_, Result<Listed<Incident>>> {
+        Box::pin(self.inner.reader.call(move |connection| incidents(connection, &filter, page)))
+    }
+
+    fn groups(&self, tenant: Tenant) -> BoxFuture<'_, Result<Vec<Group>>> {
+        Box::pin(self.inner.reader.call(move |connection| {
+            query(connection, sql::INCIDENT_GROUPS, [text(tenant.as_str())], read_group)
+        }))
+    }
+}
+
+impl Store for Sqlite {
+    fn keyring(&self) -> Arc<Keyring> {
+        Arc::clone(&self.inner.keyring)
+    }
+
+    fn hold(&self, installation: &str) -> Result<Box<dyn Send + Sync>> {
+        Ok(Box::new(self.take_name(installation)?))
+    }
+}
+
+fn text(value: &str) -> Cell<'_> {
+    Cell::Text(value.into())
+}
+
+fn opt_text(value: Option<&str>) -> Cell<'_> {
+    value.map_or(Cell::Null, text)
+}
+
+fn opt_time(at: Option<Timestamp>) -> Cell<'static> {
+    at.map_or(Cell::Null, |at| Cell::Int(at.as_micros()))
+}
+
+fn list(connection: &Connection, filter: &Filter, page: Page) -> Result<Listed<Entry>> {
+    let sql = match (&filter.business_key, &filter.process_instance_key) {
+        (Some(_), _) => sql::LIST_BY_BUSINESS_KEY,
+        (None, Some(_)) => sql::LIST_BY_PROCESS_INSTANCE,
+        (None, None) => sql::LIST,
+    };
+    let limit = page.limit.clamp(1, Page::LIMIT_MAX);
+    let cells = [
+        text(filter.tenant.as_str()),
+        opt_text(filter.kind.as_ref().map(|kind| kind.as_str())),
+        opt_text(filter.status.map(onefold_core::ledger::Status::as_str)),
+        opt_text(filter.business_key.as_deref()),
+        opt_text(filter.process_instance_key.as_deref()),
+        opt_text(filter.error_code.as_ref().map(|code| code.as_str())),
+        opt_time(filter.since),
+        opt_time(filter.until),
+        page.after.map_or(Cell::Null, Cell::Int),
+        count(limit),
+    ];
+    // The sequence number stands behind the entry's own columns.
+    let rows = query(connection, sql, cells, |found| Ok((row::entry(found)?, found.get(49).map_err(translate)?)))?;
+    Ok(listed(rows, limit))
+}
+
+fn incidents(connection: &Connection, filter: &IncidentFilter, page: Page) -> Result<Listed<Incident>> {
+    let limit = page.limit.clamp(1, Page::LIMIT_MAX);
+    let cells = [
+        text(filter.tenant.as_str()),
+        opt_text(filter.id.as_ref().map(|id| id.as_str())),
+        Cell::Int(i64::from(filter.open_only)),
+        opt_text(filter.kind.as_ref().map(|kind| kind.as_str())),
+        opt_text(filter.group.as_deref()),
+        page.after.map_or(Cell::Null, Cell::Int),
+        count(limit),
+    ];
+    let rows = query(connection, sql::LIST_INCIDENTS, cells, |found| Ok((read_incident(found)?, found.get(1).map_err(translate)?)))?;
+    Ok(listed(rows, limit))
+}
+
+fn listed<T>(rows: Vec<(T, i64)>, limit: usize) -> Listed<T> {
+    let next = (rows.len() == limit).then(|| rows.last().map(|(_, seq)| *seq)).flatten();
+    Listed { items: rows.into_iter().map(|(item, _)| item).collect(), next }
+}
+
+fn read_group(found: &rusqlite::Row<'_>) -> Result<Group> {
+    let get = |column: usize| found.get::<_, i64>(column).map_err(translate);
+    let key: String = found.get(0).map_err(translate)?;
+    Ok(Group {
+        key: GroupKey::stored(&key),
+        operations: u64::try_from(get(1)?).unwrap_or(0),
+        first_seen: Timestamp::from_micros(get(2)?),
+        last_seen: Timestamp::from_micros(get(3)?),
+        head: incident_at(found, 4)?,
+    })
+}

@@ -1,0 +1,74 @@
+//! Which migrations a file has, and applying the missing ones. Forward only; safe with several starters.
+
+use std::path::Path;
+
+use onefold_core::error::DATABASE_TOO_NEW;
+use onefold_core::{Error, Result, Timestamp};
+use rusqlite::Connection;
+
+use crate::error::{opening, translate};
+use crate::sql;
+
+/// One migration, in the order of its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// Its number.
+    pub version: i64,
+    /// Its name.
+    pub name: &'static str,
+    sql: &'static str,
+}
+
+/// Every migration of this version.
+pub(crate) const MIGRATIONS: &[Migration] =
+    &[Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") }];
+
+/// Applies what the file lacks; refuses a file that a newer version has migrated.
+pub(crate) fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> Result<()> {
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(|cause| opening(path, cause))?;
+    let applied = apply_missing(connection, path, now);
+    let end = if applied.is_ok() { "COMMIT" } else { "ROLLBACK" };
+    let ended = connection.execute_batch(end).map_err(|cause| opening(path, cause));
+    applied.and(ended)
+}
+
+fn apply_missing(connection: &Connection, path: &Path, now: Timestamp) -> Result<()> {
+    connection.execute_batch(sql::MIGRATIONS_TABLE).map_err(|cause| opening(path, cause))?;
+    let newest: i64 = connection.query_row(sql::MIGRATIONS, [], |row| row.get(0)).map_err(translate)?;
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if newest > known {
+        return Err(Error::new(
+            DATABASE_TOO_NEW,
+            format!("{}: the database is at migration {newest}, this program knows {known}", path.display()),
+        ));
+    }
+    for migration in MIGRATIONS.iter().filter(|migration| migration.version > newest) {
+        connection.execute_batch(migration.sql).map_err(translate)?;
+        connection
+            .execute(sql::ADD_MIGRATION, (migration.version, migration.name, now.as_micros()))
+            .map_err(translate)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_can_be_prepared_on_a_migrated_file() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, Path::new(":memory:"), Timestamp::default()).unwrap();
+        for (file, sql) in sql::ALL {
+            connection.prepare(sql).unwrap_or_else(|cause| panic!("{file}: {cause}"));
+        }
+    }
+
+    #[test]
+    fn migrating_twice_changes_nothing() {
+        let connection = Connection::open_in_memory().unwrap();
+        for _ in 0..2 {
+            migrate(&connection, Path::new(":memory:"), Timestamp::default()).unwrap();
+        }
+    }
+}

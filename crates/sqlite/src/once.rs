@@ -1,0 +1,106 @@
+//! An operation in the user's own transaction: check, execute, record in one commit.
+
+use std::time::Duration;
+
+use onefold_core::error::DATABASE_BUSY;
+use onefold_core::ledger::{Completion, Entry, Once, OnceRequest, once, performed};
+use onefold_core::operation::OperationKey;
+use onefold_core::ports::{BoxFuture, Entered, Transact};
+use onefold_core::{Result, Timestamp};
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
+use sqlx::Sqlite as Driver;
+
+use crate::error::translate_sqlx;
+use crate::row::{self, Cell};
+use crate::{Sqlite, sql};
+
+/// How often a transaction that waits for the write lock looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+impl Transact for Sqlite {
+    type Connection = SqliteConnection;
+
+    fn enter<'a>(
+        &'a self,
+        connection: &'a mut SqliteConnection,
+        request: &'a OnceRequest,
+        wait: Duration,
+    ) -> BoxFuture<'a, Result<Entered>> {
+        Box::pin(async move {
+            if !self.take_write_lock(connection, wait).await? {
+                return Ok(Entered::InFlight { retry_after: LOOK_AGAIN });
+            }
+            let entry = find(connection, &request.key).await?;
+            let answer = once(entry.as_ref(), request)?;
+            if answer == Once::Perform {
+                run(connection, "SAVEPOINT onefold_once", []).await?;
+            }
+            Ok(Entered::Once(answer))
+        })
+    }
+
+    fn leave<'a>(
+        &'a self,
+        connection: &'a mut SqliteConnection,
+        request: &'a OnceRequest,
+        done: Option<Completion>,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            match done {
+                Some(completion) => {
+                    let entry = performed(request, completion, self.inner.clock.now())?;
+                    run(connection, sql::INSERT, row::cells(&entry)).await?;
+                }
+                None => run(connection, "ROLLBACK TO onefold_once", []).await?,
+            }
+            run(connection, "RELEASE onefold_once", []).await
+        })
+    }
+}
+
+impl Sqlite {
+    /// Makes sure that nobody else can write before this transaction ends; false when the wait is over.
+    ///
+    /// A transaction that was begun deferred and has read before gets `RUN_AGAIN`.
+    async fn take_write_lock(&self, connection: &mut SqliteConnection, wait: Duration) -> Result<bool> {
+        let give_up = self.inner.clock.monotonic().saturating_add(wait);
+        loop {
+            let now: Timestamp = self.inner.clock.now();
+            match run(connection, sql::RAISE_CLOCK, [Cell::Int(now.as_micros())]).await {
+                Ok(()) => return Ok(true),
+                Err(error) if error.code() == DATABASE_BUSY => {
+                    if self.inner.clock.monotonic() >= give_up {
+                        return Ok(false);
+                    }
+                    self.inner.clock.sleep(LOOK_AGAIN).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+async fn find(connection: &mut SqliteConnection, key: &OperationKey) -> Result<Option<Entry>> {
+    let query = bind(sqlx::query(sql::FIND), row::key_cells(key));
+    let found = query.fetch_optional(connection).await.map_err(translate_sqlx)?;
+    found.as_ref().map(row::entry).transpose()
+}
+
+async fn run<'a>(
+    connection: &mut SqliteConnection,
+    sql: &'static str,
+    cells: impl IntoIterator<Item = Cell<'a>>,
+) -> Result<()> {
+    bind(sqlx::query(sql), cells).execute(connection).await.map(drop).map_err(translate_sqlx)
+}
+
+type Query = sqlx::query::Query<'static, Driver, SqliteArguments>;
+
+fn bind<'a>(query: Query, cells: impl IntoIterator<Item = Cell<'a>>) -> Query {
+    cells.into_iter().fold(query, |query, cell| match cell {
+        Cell::Null => query.bind(None::<i64>),
+        Cell::Int(value) => query.bind(value),
+        Cell::Text(text) => query.bind(text.into_owned()),
+        Cell::Blob(bytes) => query.bind(bytes.to_vec()),
+    })
+}

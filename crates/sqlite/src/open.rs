@@ -1,0 +1,163 @@
+//! Opening a file: limits, pragmas, migrations, keys.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::error::{DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
+use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
+use onefold_core::ports::{Clock, Faults, NoFaults, Random};
+use onefold_core::{Error, Result, Timestamp};
+use rusqlite::{Connection, OpenFlags};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::clock::StoreClock;
+use crate::error::{opening, translate};
+use crate::thread::Connected;
+use crate::{Inner, Sqlite, migrate, sql};
+
+/// How a file is opened. Every limit has its unit.
+#[derive(Clone)]
+pub struct Options {
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Chance, for the installation's first key.
+    pub random: Arc<dyn Random>,
+    /// Where tests stop the process.
+    pub faults: Arc<dyn Faults>,
+    /// How long a writer waits for another process' write transaction.
+    pub busy_wait: Duration,
+    /// The file grows no further than this.
+    pub file_bytes_max: Option<u64>,
+    /// How long [`Sqlite::begin`] waits for its turn.
+    pub begin_wait: Duration,
+}
+
+impl Options {
+    /// The defaults, on this clock and this source of chance.
+    pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+        Self {
+            clock,
+            random,
+            faults: Arc::new(NoFaults),
+            busy_wait: Duration::from_secs(10),
+            file_bytes_max: None,
+            begin_wait: Duration::from_secs(30),
+        }
+    }
+}
+
+const PAGE_BYTES: u64 = 4096;
+
+impl Sqlite {
+    /// Opens the file, creating and migrating it as needed.
+    ///
+    /// A file that cannot be written, is damaged, or comes from a newer version is refused with
+    /// what to do about it, and left untouched.
+    pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
+        let path = path.into();
+        let opened = {
+            let (path, options) = (path.clone(), options.clone());
+            tokio::task::spawn_blocking(move || open_connections(&path, &options))
+                .await
+                .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "opening was cut short").caused_by(cause))??
+        };
+        let connect = SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(false)
+            .synchronous(SqliteSynchronous::Full)
+            .busy_timeout(options.busy_wait)
+            .optimize_on_close(false, None);
+        let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
+        let inner = Inner {
+            path,
+            writer: Connected::start("onefold-writer", opened.writer)?,
+            reader: Connected::start("onefold-reader", opened.reader)?,
+            pool,
+            gate: Arc::new(tokio::sync::Semaphore::new(1)),
+            clock: Arc::new(StoreClock::new(Arc::clone(&options.clock), opened.highest)),
+            faults: Arc::clone(&options.faults),
+            keyring: Arc::new(opened.keyring),
+            options,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+}
+
+struct Opened {
+    writer: Connection,
+    reader: Connection,
+    keyring: Keyring,
+    highest: Timestamp,
+}
+
+fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
+    create_private(path)?;
+    let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    migrate::migrate(&writer, path, options.clock.now())?;
+    let keyring = load_keyring(&writer, options)?;
+    let highest: i64 = writer.query_row(sql::CLOCK, [], |row| row.get(0)).map_err(translate)?;
+    if let Some(bytes) = options.file_bytes_max {
+        let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX).max(1);
+        writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).map_err(translate)?;
+    }
+    let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    Ok(Opened { writer, reader, keyring, highest: Timestamp::from_micros(highest) })
+}
+
+/// Makes a new file readable by its owner alone: it holds results and the fingerprint key.
+fn create_private(path: &Path) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let created = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
+    created.map(drop).map_err(|cause| {
+        Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display())).caused_by(cause)
+    })
+}
+
+fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(|cause| opening(path, cause))?;
+    let set = || -> rusqlite::Result<()> {
+        connection.busy_timeout(options.busy_wait)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
+            connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+        }
+        connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")
+    };
+    set().map_err(|cause| opening(path, cause))?;
+    Ok(connection)
+}
+
+fn load_keyring(connection: &Connection, options: &Options) -> Result<Keyring> {
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(translate)?;
+    let loaded = read_or_make_keys(connection, options);
+    connection.execute_batch(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(translate)?;
+    loaded
+}
+
+fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyring> {
+    let mut keys = read_keys(connection)?;
+    if keys.is_empty() {
+        let mut secret = [0; 32];
+        secret[..16].copy_from_slice(&options.random.bytes());
+        secret[16..].copy_from_slice(&options.random.bytes());
+        connection.execute(sql::ADD_KEY, (1, secret, options.clock.now().as_micros())).map_err(translate)?;
+        keys = read_keys(connection)?;
+    }
+    let mut keys = keys.into_iter();
+    let current = keys.next().ok_or_else(|| Error::new(DATABASE_UNAVAILABLE, "the file has no fingerprint key"))?;
+    Ok(Keyring::new(current, keys.collect()))
+}
+
+fn read_keys(connection: &Connection) -> Result<Vec<FingerprintKey>> {
+    let read = || -> rusqlite::Result<Vec<FingerprintKey>> {
+        let mut statement = connection.prepare(sql::KEYS)?;
+        let rows = statement.query_map([], |row| Ok(FingerprintKey::new(KeyId(row.get(0)?), row.get(1)?)))?;
+        rows.collect()
+    };
+    read().map_err(translate)
+}

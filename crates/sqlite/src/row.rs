@@ -1,0 +1,355 @@
+//! Columns and entries: one order of columns, read and written by both connections.
+
+use std::borrow::Cow;
+use std::str::FromStr as _;
+use std::sync::Arc;
+
+use onefold_core::effect::{Contract, EffectClass, Policy};
+use onefold_core::error::{CodeName, INVARIANT_BROKEN};
+use onefold_core::fingerprint::{Fingerprint, KeyId, Mode};
+use onefold_core::incident::IncidentId;
+use onefold_core::ledger::{
+    Attempt, AttemptId, Digest, Ending, Entry, Note, Origin, SettledBy, SideEffect, Source, Status, StoredResult,
+};
+use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
+use onefold_core::retry::Category;
+use onefold_core::{Error, Result, Timestamp};
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+
+/// One value on its way into the database.
+pub(crate) enum Cell<'a> {
+    Null,
+    Int(i64),
+    Text(Cow<'a, str>),
+    Blob(&'a [u8]),
+}
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(value) => ValueRef::Integer(*value),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Blob(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+fn text(value: &str) -> Cell<'_> {
+    Cell::Text(Cow::Borrowed(value))
+}
+
+fn opt_text<T: AsRef<str>>(value: Option<&T>) -> Cell<'_> {
+    value.map_or(Cell::Null, |value| text(value.as_ref()))
+}
+
+fn time(at: Timestamp) -> Cell<'static> {
+    Cell::Int(at.as_micros())
+}
+
+fn opt_time(at: Option<Timestamp>) -> Cell<'static> {
+    at.map_or(Cell::Null, time)
+}
+
+fn opt_digest(digest: Option<&Digest>) -> Cell<'_> {
+    digest.map_or(Cell::Null, |digest| Cell::Blob(&digest.0))
+}
+
+fn number(value: u64) -> Cell<'static> {
+    Cell::Int(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+/// The columns of an entry, in the order of `queries/ledger/insert.sql`.
+pub(crate) fn cells(entry: &Entry) -> [Cell<'_>; 49] {
+    let origin = &entry.origin;
+    let [result, result_type, result_bytes, result_digest, result_ref] = result_cells(entry.result.as_ref());
+    [
+        text(entry.key.tenant.as_str()),
+        text(entry.key.kind.as_str()),
+        text(entry.key.id.as_str()),
+        Cell::Blob(&entry.fingerprint.digest),
+        match &entry.fingerprint.mode {
+            Mode::Raw => text("raw.1"),
+            mode @ (Mode::Canonical | Mode::Fields(_)) => Cell::Text(Cow::Owned(mode.to_string())),
+        },
+        Cell::Int(i64::from(entry.fingerprint.key_id.0)),
+        text(origin.source.as_str()),
+        opt_text(origin.business_key.as_ref()),
+        opt_text(origin.correlation_id.as_ref()),
+        opt_text(origin.process_id.as_ref()),
+        opt_text(origin.definition_key.as_ref()),
+        opt_text(origin.definition_version.as_ref()),
+        opt_text(origin.process_instance_key.as_ref()),
+        opt_text(origin.element_id.as_ref()),
+        opt_text(origin.job_key.as_ref()),
+        time(entry.created_at),
+        text(entry.status.as_str()),
+        text(entry.contract.class().as_str()),
+        match entry.contract.policy() {
+            Policy::Escalate => text("escalate"),
+            policy => Cell::Text(Cow::Owned(policy.to_string())),
+        },
+        number(entry.fence),
+        Cell::Blob(entry.attempt_id.as_bytes()),
+        opt_text(entry.installation.as_ref()),
+        text(&entry.worker),
+        time(entry.deadline),
+        time(entry.lease_until),
+        Cell::Int(i64::from(entry.attempts)),
+        time(entry.first_attempt_at),
+        time(entry.attempt_started_at),
+        opt_time(entry.next_attempt_at),
+        opt_time(entry.escalate_at),
+        opt_time(entry.unknown_since),
+        opt_time(entry.next_ask_at),
+        Cell::Int(i64::from(entry.asks)),
+        result,
+        result_type,
+        result_bytes,
+        result_digest,
+        result_ref,
+        opt_text(entry.evidence_ref.as_ref()),
+        entry.error_code.as_ref().map_or(Cell::Null, |code| text(code.as_str())),
+        entry.category.map_or(Cell::Null, |category| text(category.as_str())),
+        opt_text(entry.dependency.as_ref()),
+        text(entry.side_effect.as_str()),
+        opt_digest(entry.recorded.as_ref()),
+        entry.settled_by.map_or(Cell::Null, |by| text(by.as_str())),
+        opt_text(entry.approved_by.as_ref()),
+        entry.incident.as_ref().map_or(Cell::Null, |id| text(id.as_str())),
+        time(entry.updated_at),
+        opt_time(entry.completed_at),
+    ]
+}
+
+fn result_cells(result: Option<&StoredResult>) -> [Cell<'_>; 5] {
+    match result {
+        None => [Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null],
+        Some(StoredResult::Kept { content_type, bytes }) => {
+            [Cell::Blob(bytes), text(content_type), Cell::Null, Cell::Null, Cell::Null]
+        }
+        Some(StoredResult::Digest { bytes, digest, reference }) => {
+            [Cell::Null, Cell::Null, number(*bytes), Cell::Blob(&digest.0), opt_text(reference.as_ref())]
+        }
+    }
+}
+
+/// The key's three columns.
+pub(crate) fn key_cells(key: &OperationKey) -> [Cell<'_>; 3] {
+    [text(key.tenant.as_str()), text(key.kind.as_str()), text(key.id.as_str())]
+}
+
+/// The columns of an attempt, in the order of `queries/ledger/keep_attempt.sql`.
+pub(crate) fn attempt_cells(attempt: &Attempt) -> [Cell<'_>; 17] {
+    let [tenant, kind, id] = key_cells(&attempt.key);
+    [
+        tenant,
+        kind,
+        id,
+        number(attempt.fence),
+        Cell::Blob(attempt.attempt_id.as_bytes()),
+        text(&attempt.worker),
+        time(attempt.started_at),
+        time(attempt.deadline),
+        time(attempt.last_alive_at),
+        time(attempt.ended_at),
+        text(attempt.ending.as_str()),
+        text(attempt.status.as_str()),
+        attempt.error_code.as_ref().map_or(Cell::Null, |code| text(code.as_str())),
+        attempt.category.map_or(Cell::Null, |category| text(category.as_str())),
+        text(attempt.side_effect.as_str()),
+        opt_digest(attempt.recorded.as_ref()),
+        opt_text(attempt.evidence_ref.as_ref()),
+    ]
+}
+
+/// A row of either connection.
+pub(crate) trait Columns {
+    fn int(&self, at: usize) -> Option<Option<i64>>;
+    fn text(&self, at: usize) -> Option<Option<&str>>;
+    fn blob(&self, at: usize) -> Option<Option<&[u8]>>;
+}
+
+impl Columns for rusqlite::Row<'_> {
+    fn int(&self, at: usize) -> Option<Option<i64>> {
+        self.get_ref(at).ok()?.as_i64_or_null().ok()
+    }
+    fn text(&self, at: usize) -> Option<Option<&str>> {
+        self.get_ref(at).ok()?.as_str_or_null().ok()
+    }
+    fn blob(&self, at: usize) -> Option<Option<&[u8]>> {
+        self.get_ref(at).ok()?.as_blob_or_null().ok()
+    }
+}
+
+impl Columns for sqlx::sqlite::SqliteRow {
+    fn int(&self, at: usize) -> Option<Option<i64>> {
+        sqlx::Row::try_get(self, at).ok()
+    }
+    fn text(&self, at: usize) -> Option<Option<&str>> {
+        sqlx::Row::try_get(self, at).ok()
+    }
+    fn blob(&self, at: usize) -> Option<Option<&[u8]>> {
+        sqlx::Row::try_get(self, at).ok()
+    }
+}
+
+/// Reads columns one after the other; a value that cannot be is an error that names its column.
+struct Reader<'a, C> {
+    row: &'a C,
+    at: usize,
+}
+
+impl<'a, C: Columns> Reader<'a, C> {
+    fn next<T>(&mut self, read: impl FnOnce(&'a C, usize) -> Option<T>) -> Result<T> {
+        let at = self.at;
+        self.at += 1;
+        read(self.row, at).ok_or_else(|| Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row cannot be read")))
+    }
+    fn text(&mut self) -> Result<&'a str> {
+        self.next(|row, at| row.text(at).flatten())
+    }
+    fn shared(&mut self) -> Result<Option<Arc<str>>> {
+        self.next(|row, at| Some(row.text(at)?.map(Arc::from)))
+    }
+    fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+        self.next(|row, at| row.text(at).flatten().and_then(parse))
+    }
+    fn opt_parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
+        self.next(|row, at| match row.text(at)? {
+            None => Some(None),
+            Some(text) => parse(text).map(Some),
+        })
+    }
+    fn int<T: TryFrom<i64>>(&mut self) -> Result<T> {
+        self.next(|row, at| row.int(at).flatten().and_then(|value| T::try_from(value).ok()))
+    }
+    fn time(&mut self) -> Result<Timestamp> {
+        self.int::<i64>().map(Timestamp::from_micros)
+    }
+    fn opt_time(&mut self) -> Result<Option<Timestamp>> {
+        self.next(|row, at| Some(row.int(at)?.map(Timestamp::from_micros)))
+    }
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
+        self.next(|row, at| row.blob(at).flatten().and_then(|bytes| bytes.try_into().ok()))
+    }
+    fn opt_digest(&mut self) -> Result<Option<Digest>> {
+        self.next(|row, at| match row.blob(at)? {
+            None => Some(None),
+            Some(bytes) => bytes.try_into().ok().map(|bytes| Some(Digest(bytes))),
+        })
+    }
+    fn key(&mut self) -> Result<OperationKey> {
+        let tenant = self.parsed(|text| Tenant::parse(text).ok())?;
+        let kind = self.parsed(|text| KindName::parse(text).ok())?;
+        Ok(OperationKey::new(tenant, kind, self.parsed(|text| OperationId::stored(text).ok())?))
+    }
+    fn contract(&mut self) -> Result<Contract> {
+        let class = self.parsed(|text| EffectClass::parse(text).ok())?;
+        self.parsed(|text| Contract::new(class, Policy::parse(text).ok()?).ok())
+    }
+    fn result(&mut self) -> Result<Option<StoredResult>> {
+        let bytes = self.next(C::blob)?;
+        let content_type = self.shared()?;
+        let size: Option<i64> = self.next(C::int)?;
+        let digest = self.opt_digest()?;
+        let reference = self.shared()?;
+        Ok(match (bytes, content_type, size, digest) {
+            (Some(bytes), Some(content_type), _, _) => Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) }),
+            (_, _, Some(size), Some(digest)) => {
+                Some(StoredResult::Digest { bytes: u64::try_from(size).unwrap_or(0), digest, reference })
+            }
+            _ => None,
+        })
+    }
+}
+
+/// The entry of a row whose columns are those of `queries/ledger/find.sql`.
+pub(crate) fn entry(row: &impl Columns) -> Result<Entry> {
+    let mut read = Reader { row, at: 0 };
+    let key = read.key()?;
+    let digest = read.bytes()?;
+    let mode = read.parsed(|text| Mode::from_str(text).ok())?;
+    let fingerprint = Fingerprint { mode, key_id: KeyId(read.int()?), digest };
+    let origin = Origin {
+        source: read.parsed(Source::parse)?,
+        business_key: read.shared()?,
+        correlation_id: read.shared()?,
+        process_id: read.shared()?,
+        definition_key: read.shared()?,
+        definition_version: read.shared()?,
+        process_instance_key: read.shared()?,
+        element_id: read.shared()?,
+        job_key: read.shared()?,
+    };
+    let created_at = read.time()?;
+    Ok(Entry {
+        key,
+        fingerprint,
+        origin,
+        created_at,
+        status: read.parsed(Status::parse)?,
+        contract: read.contract()?,
+        fence: read.int()?,
+        attempt_id: AttemptId::from_stored(read.bytes()?),
+        installation: read.shared()?,
+        worker: Arc::from(read.text()?),
+        deadline: read.time()?,
+        lease_until: read.time()?,
+        attempts: read.int()?,
+        first_attempt_at: read.time()?,
+        attempt_started_at: read.time()?,
+        next_attempt_at: read.opt_time()?,
+        escalate_at: read.opt_time()?,
+        unknown_since: read.opt_time()?,
+        next_ask_at: read.opt_time()?,
+        asks: read.int()?,
+        result: read.result()?,
+        evidence_ref: read.shared()?,
+        error_code: read.opt_parsed(|text| CodeName::parse(text).ok())?,
+        category: read.opt_parsed(Category::parse)?,
+        dependency: read.shared()?,
+        side_effect: read.parsed(SideEffect::parse)?,
+        recorded: read.opt_digest()?,
+        settled_by: read.opt_parsed(SettledBy::parse)?,
+        approved_by: read.shared()?,
+        incident: read.opt_parsed(|text| Some(IncidentId::stored(text)))?,
+        updated_at: read.time()?,
+        completed_at: read.opt_time()?,
+    })
+}
+
+/// The attempt of a row whose columns are those of `queries/ledger/find_attempt.sql`.
+pub(crate) fn attempt(row: &impl Columns) -> Result<Attempt> {
+    let mut read = Reader { row, at: 0 };
+    Ok(Attempt {
+        key: read.key()?,
+        fence: read.int()?,
+        attempt_id: AttemptId::from_stored(read.bytes()?),
+        worker: Arc::from(read.text()?),
+        started_at: read.time()?,
+        deadline: read.time()?,
+        last_alive_at: read.time()?,
+        ended_at: read.time()?,
+        ending: read.parsed(Ending::parse)?,
+        status: read.parsed(Status::parse)?,
+        error_code: read.opt_parsed(|text| CodeName::parse(text).ok())?,
+        category: read.opt_parsed(Category::parse)?,
+        side_effect: read.parsed(SideEffect::parse)?,
+        recorded: read.opt_digest()?,
+        evidence_ref: read.shared()?,
+    })
+}
+
+/// The note of a row whose columns are those of `queries/ledger/list_notes.sql`.
+pub(crate) fn note(row: &impl Columns) -> Result<Note> {
+    let mut read = Reader { row, at: 0 };
+    Ok(Note {
+        at: read.time()?,
+        who: Arc::from(read.text()?),
+        what: Arc::from(read.text()?),
+        why: read.shared()?,
+        fence: read.int()?,
+    })
+}

@@ -1,0 +1,45 @@
+//! Every statement, from its named file.
+
+macro_rules! queries {
+    ($($name:ident = $file:literal;)+) => {
+        $(pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
+
+        /// Each statement with its file's name, so that a test can prepare them all.
+        #[cfg(test)]
+        pub(crate) const ALL: &[(&str, &str)] = &[$(($file, $name)),+];
+    };
+}
+
+queries! {
+    FIND = "ledger/find";
+    INSERT = "ledger/insert";
+    UPDATE = "ledger/update";
+    OVERDUE = "ledger/overdue";
+    HELD = "ledger/held";
+    DUE = "ledger/due";
+    LIST = "ledger/list";
+    LIST_BY_BUSINESS_KEY = "ledger/list_by_business_key";
+    LIST_BY_PROCESS_INSTANCE = "ledger/list_by_process_instance";
+    EXPIRED_IDS = "ledger/expired_ids";
+    EXPIRED_RESULTS = "ledger/expired_results";
+    DELETE_OPERATIONS = "ledger/delete_operations";
+    DELETE_ATTEMPTS = "ledger/delete_attempts";
+    DELETE_NOTES = "ledger/delete_notes";
+    KEEP_ATTEMPT = "ledger/keep_attempt";
+    FIND_ATTEMPT = "ledger/find_attempt";
+    LIST_ATTEMPTS = "ledger/list_attempts";
+    ADD_NOTE = "ledger/add_note";
+    LIST_NOTES = "ledger/list_notes";
+    FIND_OPEN_INCIDENT = "incident/find_open";
+    WRITE_INCIDENT = "incident/write";
+    LIST_INCIDENTS = "incident/list";
+    INCIDENT_GROUPS = "incident/groups";
+    DELETE_INCIDENTS = "incident/delete";
+    KEYS = "installation/keys";
+    ADD_KEY = "installation/add_key";
+    CLOCK = "installation/clock";
+    RAISE_CLOCK = "installation/raise_clock";
+    MIGRATIONS_TABLE = "installation/migrations_table";
+    MIGRATIONS = "installation/migrations";
+    ADD_MIGRATION = "installation/add_migration";
+}

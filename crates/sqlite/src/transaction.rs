@@ -1,0 +1,89 @@
+//! The user's own transactions on the ledger's file.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use onefold_core::error::{Class, DATABASE_BUSY};
+use onefold_core::ports::Committed;
+use onefold_core::{Error, Result};
+use sqlx::SqliteConnection;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::Sqlite;
+use crate::error::translate_sqlx;
+
+/// A write transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
+pub struct Tx {
+    transaction: sqlx::Transaction<'static, sqlx::Sqlite>,
+    _turn: OwnedSemaphorePermit,
+}
+
+impl Tx {
+    /// Commits; the answer comes after the commit is durable.
+    pub async fn commit(self) -> Result<()> {
+        self.transaction.commit().await.map_err(translate_sqlx)
+    }
+
+    /// Takes everything back.
+    pub async fn rollback(self) -> Result<()> {
+        self.transaction.rollback().await.map_err(translate_sqlx)
+    }
+}
+
+impl Deref for Tx {
+    type Target = SqliteConnection;
+    fn deref(&self) -> &SqliteConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut SqliteConnection {
+        &mut self.transaction
+    }
+}
+
+impl Sqlite {
+    /// Begins a write transaction, with the write lock from the start (`BEGIN IMMEDIATE`).
+    ///
+    /// Transactions of one process take turns. Keep them short: claims wait behind them.
+    pub async fn begin(&self) -> Result<Tx> {
+        let gate = std::sync::Arc::clone(&self.inner.gate);
+        let busy = || {
+            Error::new(DATABASE_BUSY, "another transaction of this process did not end in time")
+                .hint("end transactions before beginning others, and keep them short")
+        };
+        let turn = tokio::select! {
+            turn = gate.acquire_owned() => turn.map_err(|_| busy())?,
+            () = self.inner.clock.sleep(self.inner.options.begin_wait) => return Err(busy()),
+        };
+        let transaction = self.inner.pool.begin_with("BEGIN IMMEDIATE").await.map_err(translate_sqlx)?;
+        Ok(Tx { transaction, _turn: turn })
+    }
+
+    /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
+    ///
+    /// What may only happen after the commit takes the [`Committed`] token.
+    pub async fn transaction<T>(
+        &self,
+        work: impl AsyncFn(&mut SqliteConnection) -> Result<T>,
+    ) -> Result<Committed<T>> {
+        let mut tries = 1;
+        loop {
+            match self.run(&work).await {
+                Err(error) if tries < 3 && error.code().descriptor().class == Class::Contention => {
+                    self.inner.clock.sleep(Duration::from_millis(20 * tries)).await;
+                    tries += 1;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn run<T>(&self, work: &impl AsyncFn(&mut SqliteConnection) -> Result<T>) -> Result<Committed<T>> {
+        let mut transaction = self.begin().await?;
+        let value = work(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(Committed::after_commit(value))
+    }
+}

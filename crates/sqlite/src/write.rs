@@ -1,0 +1,155 @@
+//! Carries transitions out, inside one transaction of the writer.
+
+use onefold_core::incident::Incident;
+use onefold_core::ledger::{Attempt, Entry, Note, Transition};
+use onefold_core::operation::OperationKey;
+use onefold_core::error::INVARIANT_BROKEN;
+use onefold_core::{Error, Result, Timestamp};
+use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+
+use crate::clock::StoreClock;
+use crate::error::translate;
+use crate::row::{self, Cell};
+use crate::sql;
+
+/// Runs `work` in one write transaction, at a time read after the write lock was got; a failure leaves nothing behind.
+pub(crate) fn in_transaction<T>(
+    connection: &Connection,
+    clock: &StoreClock,
+    work: impl FnOnce(&Connection, Timestamp) -> Result<T>,
+) -> Result<T> {
+    execute(connection, "BEGIN IMMEDIATE", [])?;
+    let now = clock.now();
+    let done = work(connection, now).and_then(|done| {
+        let raised = clock.to_store(now);
+        if let Some(at) = raised {
+            execute(connection, sql::RAISE_CLOCK, [Cell::Int(at.as_micros())])?;
+        }
+        execute(connection, "COMMIT", [])?;
+        if let Some(at) = raised {
+            clock.stored(at);
+        }
+        Ok(done)
+    });
+    if done.is_err() && !connection.is_autocommit() {
+        // What failed is reported; a failing rollback leaves the same nothing.
+        let _ = execute(connection, "ROLLBACK", []);
+    }
+    done
+}
+
+/// Runs one statement from the cache.
+pub(crate) fn execute<'a>(
+    connection: &Connection,
+    sql: &str,
+    cells: impl IntoIterator<Item = Cell<'a>>,
+) -> Result<usize> {
+    connection
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(params_from_iter(cells)))
+        .map_err(translate)
+}
+
+/// The rows of one statement from the cache.
+pub(crate) fn query<'a, T>(
+    connection: &Connection,
+    sql: &str,
+    cells: impl IntoIterator<Item = Cell<'a>>,
+    read: impl Fn(&rusqlite::Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql).map_err(translate)?;
+    let mut rows = statement.query(params_from_iter(cells)).map_err(translate)?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next().map_err(translate)? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+/// The entry of one operation.
+pub(crate) fn find(connection: &Connection, key: &OperationKey) -> Result<Option<Entry>> {
+    let mut statement = connection.prepare_cached(sql::FIND).map_err(translate)?;
+    let read = statement.query_row(params_from_iter(row::key_cells(key)), |found| Ok(row::entry(found)));
+    read.optional().map_err(translate)?.transpose()
+}
+
+/// One past attempt.
+pub(crate) fn find_attempt(connection: &Connection, key: &OperationKey, fence: u64) -> Result<Option<Attempt>> {
+    let [tenant, kind, id] = row::key_cells(key);
+    let fence = Cell::Int(i64::try_from(fence).unwrap_or(i64::MAX));
+    Ok(query(connection, sql::FIND_ATTEMPT, [tenant, kind, id, fence], |found| row::attempt(found))?.pop())
+}
+
+/// Writes a new operation.
+pub(crate) fn insert(connection: &Connection, entry: &Entry) -> Result<()> {
+    execute(connection, sql::INSERT, row::cells(entry)).map(drop)
+}
+
+/// Writes what a decision about an existing operation changes; answers with the entry as it stands.
+pub(crate) fn carry_out(connection: &Connection, mut transition: Transition) -> Result<Entry> {
+    if transition.incident.is_some() {
+        let open = find_open_incident(connection, &transition.entry.key)?;
+        if let Some(incident) = transition.settle_incident(open) {
+            write_incident(connection, &incident)?;
+        }
+    }
+    if let Some(past) = &transition.past {
+        execute(connection, sql::KEEP_ATTEMPT, row::attempt_cells(past))?;
+    }
+    if let Some(note) = &transition.note {
+        add_note(connection, &transition.entry.key, note)?;
+    }
+    execute(connection, sql::UPDATE, row::cells(&transition.entry))?;
+    Ok(transition.entry)
+}
+
+fn find_open_incident(connection: &Connection, key: &OperationKey) -> Result<Option<Incident>> {
+    Ok(query(connection, sql::FIND_OPEN_INCIDENT, row::key_cells(key), read_incident)?.pop())
+}
+
+/// The incident in the first column.
+pub(crate) fn read_incident(found: &rusqlite::Row<'_>) -> Result<Incident> {
+    incident_at(found, 0)
+}
+
+/// The incident in this column.
+pub(crate) fn incident_at(found: &rusqlite::Row<'_>, column: usize) -> Result<Incident> {
+    let body: String = found.get(column).map_err(translate)?;
+    serde_json::from_str(&body)
+        .map_err(|cause| Error::new(INVARIANT_BROKEN, "a stored incident cannot be read").caused_by(cause))
+}
+
+fn write_incident(connection: &Connection, incident: &Incident) -> Result<()> {
+    let body = serde_json::to_string(incident)
+        .map_err(|cause| Error::new(INVARIANT_BROKEN, "an incident cannot be written").caused_by(cause))?;
+    let text = |value: &str| Cell::Text(value.to_owned().into());
+    let cells = [
+        text(incident.id.as_str()),
+        text(incident.tenant.as_str()),
+        text(incident.kind.as_str()),
+        text(incident.operation_id.as_str()),
+        text(incident.group.as_str()),
+        text(incident.error_code.as_str()),
+        Cell::Int(incident.first_seen.as_micros()),
+        Cell::Int(incident.last_seen.as_micros()),
+        incident.closed_at.map_or(Cell::Null, |at| Cell::Int(at.as_micros())),
+        Cell::Text(body.into()),
+    ];
+    execute(connection, sql::WRITE_INCIDENT, cells).map(drop)
+}
+
+fn add_note(connection: &Connection, key: &OperationKey, note: &Note) -> Result<()> {
+    let [tenant, kind, id] = row::key_cells(key);
+    let text = |value: &str| Cell::Text(value.to_owned().into());
+    let cells = [
+        tenant,
+        kind,
+        id,
+        Cell::Int(note.at.as_micros()),
+        text(&note.who),
+        text(&note.what),
+        note.why.as_deref().map_or(Cell::Null, text),
+        Cell::Int(i64::try_from(note.fence).unwrap_or(i64::MAX)),
+    ];
+    execute(connection, sql::ADD_NOTE, cells).map(drop)
+}

@@ -1,0 +1,111 @@
+//! Benchmarks: each a binary of `bench/`, a workspace of its own, that runs us and the peer.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+use crate::args::Size;
+use crate::{USAGE, cargo, record};
+
+const MANIFEST: &str = "bench/Cargo.toml";
+
+/// What every benchmark must say in its last line.
+const FIELDS: [&str; 3] = ["ratio", "ours", "peer"];
+
+/// Shows which benchmarks there are.
+pub(crate) fn list(root: &Path) -> Result<ExitCode, String> {
+    for name in names(root)? {
+        println!("{name}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs one by name; what it prints last stays last.
+pub(crate) fn command(root: &Path, name: &str, size: Size) -> Result<ExitCode, String> {
+    let known = names(root)?;
+    if !known.iter().any(|known| known == name) {
+        let known = known.join(", ");
+        eprintln!("error: there is no benchmark `{name}`; the benchmarks are {known}");
+        return Ok(ExitCode::from(USAGE));
+    }
+    run(root, name, size)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The binaries of `bench/`, by name.
+pub(crate) fn names(root: &Path) -> Result<Vec<String>, String> {
+    if !root.join(MANIFEST).is_file() {
+        return Err(format!("there is no {MANIFEST}, so there is no benchmark"));
+    }
+    let metadata = cargo::metadata(root, MANIFEST)?;
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let targets = packages.flat_map(|package| package["targets"].as_array().into_iter().flatten());
+    let binaries = targets.filter(|target| target["kind"][0] == "bin");
+    let mut names: Vec<String> = binaries.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Runs a benchmark, checks its last line and keeps the figures.
+pub(crate) fn run(root: &Path, name: &str, size: Size) -> Result<(), String> {
+    let mut last = String::new();
+    cargo::stream(&mut invocation(root, name, size), |line| {
+        if !line.trim().is_empty() {
+            line.clone_into(&mut last);
+        }
+    })?;
+    let fields = fields(name, &last)?;
+    record::keep(root, name, size, &fields)
+}
+
+fn invocation(root: &Path, name: &str, size: Size) -> Command {
+    let mut command = cargo::cargo(root);
+    command.args(["run", "--release", "--manifest-path", MANIFEST, "--bin", name]);
+    if size == Size::Smoke {
+        command.args(["--", "--smoke"]);
+    }
+    command
+}
+
+/// Reads `NAME ratio=… ours=… peer=…`.
+fn fields(name: &str, line: &str) -> Result<Vec<(String, String)>, String> {
+    let wrong = |what: &str| format!("the last line must be `{name} ratio=… ours=… peer=…`, but {what}: {line:?}");
+    let mut words = line.split_whitespace();
+    if words.next() != Some(name) {
+        return Err(wrong("it does not begin with the name"));
+    }
+    let fields: Vec<(String, String)> =
+        words.filter_map(|word| word.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    for needed in FIELDS {
+        if !fields.iter().any(|(key, value)| key == needed && !value.is_empty()) {
+            return Err(wrong(&format!("it has no {needed}")));
+        }
+    }
+    Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_gives_the_figures() {
+        let read = fields("replay", "replay ratio=2.5 ours=500 peer=200").unwrap();
+        assert_eq!(read[0], ("ratio".to_owned(), "2.5".to_owned()));
+        assert_eq!(read.len(), 3);
+    }
+
+    #[test]
+    fn a_last_line_of_another_form_is_refused() {
+        for line in ["", "done", "growth ratio=1 ours=1 peer=1", "replay ratio=1 ours=1", "replay ratio= ours=1 peer=1"]
+        {
+            assert!(fields("replay", line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn smoke_is_passed_on() {
+        let command = invocation(Path::new("."), "replay", Size::Smoke);
+        let args: Vec<_> = command.get_args().collect();
+        assert_eq!(args[args.len() - 2..], ["--", "--smoke"]);
+    }
+}

@@ -1,0 +1,118 @@
+//! What `--help` prints, for `cargo xtask` and for each command.
+
+pub(crate) const OVERVIEW: &str = "\
+cargo xtask: what a developer runs
+
+Usage: cargo xtask COMMAND [OPTIONS]
+
+Commands:
+  test    run the test suites and show how each ended
+  ci      everything a change must pass: format, tidy, lints, docs, licences, suites
+  bench   run a benchmark against its peer, or list the benchmarks
+  tidy    check what the compiler cannot: names, file sizes, where SQL lives
+  help    this text, or a command's: `cargo xtask help test`
+
+Examples:
+  cargo xtask test
+  cargo xtask test --only unit --only model
+  cargo xtask ci --require-all
+  cargo xtask bench ledger-sqlite
+
+Exit codes: 0 all well, 1 something failed, 2 the command line is wrong.
+";
+
+pub(crate) const TEST: &str = "\
+cargo xtask test: run the test suites one after the other
+
+Usage: cargo xtask test [--require-all] [--no-install] [--full] [--only NAME]...
+
+Suites, in order:
+  tidy         the rules of `cargo xtask tidy`, but for coverage
+  coverage     what docs/coverage.md names exists
+  unit         unit tests of every library and binary
+  integration  test targets of every crate, but for the two below
+  model        test targets called `model`: the rules under a model checker
+  crash        test targets of the crash campaign, which kills real processes
+  doctests     the examples in the documentation
+  examples     every example is built and run
+  bench-smoke  every benchmark runs briefly; only with --require-all or --only
+
+Options:
+  --only NAME    run this suite; may be given more than once
+  --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1)
+  --require-all  what was not run counts as failed
+  --no-install   install no tool; what needs a missing one is not run
+
+A suite fails when a test fails, when a test is ignored, and when it ran none.
+The last line is `N passed, M failed`; M is 0 exactly when the exit code is 0.
+
+Examples:
+  cargo xtask test
+  cargo xtask test --only model --full
+  cargo xtask test --require-all
+";
+
+pub(crate) const CI: &str = "\
+cargo xtask ci: everything a change must pass
+
+Usage: cargo xtask ci [--require-all] [--no-install] [--full]
+
+Steps, in order; all of them run even when one fails:
+  fmt          cargo fmt --all --check
+  tidy         the rules of `cargo xtask tidy`, but for coverage
+  clippy       cargo clippy --workspace --all-targets -- -D warnings
+  doc          cargo doc --workspace --no-deps, with warnings as errors
+  deny         cargo-deny: licences, sources and banned crates (deny.toml)
+  coverage     what docs/coverage.md names exists
+  then the other suites of `cargo xtask test`
+
+Options:
+  --require-all  what was not run counts as failed; runs the benchmarks briefly
+  --no-install   do not install cargo-deny when it is missing
+  --full         explore the model exhaustively
+
+Examples:
+  cargo xtask ci
+  cargo xtask ci --require-all
+  cargo xtask ci --no-install
+";
+
+pub(crate) const BENCH: &str = "\
+cargo xtask bench: run us and the peer in one run, and compare
+
+Usage: cargo xtask bench [NAME] [--smoke]
+
+Without NAME the benchmarks are listed. The last line of a run is
+`NAME ratio=... ours=... peer=...`; the same figures, with the machine and the
+versions they hold for, are kept in target/bench/NAME.json.
+
+Options:
+  --smoke  run briefly to show that it works; kept in target/bench/NAME.smoke.json
+
+Examples:
+  cargo xtask bench
+  cargo xtask bench ledger-sqlite
+  cargo xtask bench replay --smoke
+";
+
+pub(crate) const TIDY: &str = "\
+cargo xtask tidy: check what the compiler cannot
+
+Usage: cargo xtask tidy
+
+Rules, each a file in xtask/src/tidy/:
+  length      no Rust file has more than 600 lines
+  vocabulary  no name uses a word that the vocabulary leaves out
+  sql         in crates/*/src, SQL is in queries/ and migrations/, not in strings
+  stores      the store crates have the same file names, side by side
+  unfinished  no ignored test, no placeholder macro
+  decisions   docs/decisions holds NNNN-title.md, each number once
+  paths       no file mentions a folder of somebody's machine
+  coverage    what docs/coverage.md names exists
+
+A finding reads `path:line: what is wrong (what to do)`. Where a line is right
+in spite of a rule, say why at its end: `// tidy: allow(the reason)`.
+
+Examples:
+  cargo xtask tidy
+";

@@ -1,0 +1,72 @@
+//! The one entry point for what a developer runs: `cargo xtask --help`.
+//!
+//! Layout: `args` reads the command line and `help` explains it; `step` runs
+//! steps one after the other and `table` shows how they ended; `suites` and
+//! `ci` are the lists of steps; `tidy` holds one file a rule.
+
+mod args;
+mod bench;
+mod cargo;
+mod ci;
+mod deny;
+mod examples;
+mod help;
+mod libtest;
+mod record;
+mod step;
+mod suites;
+mod table;
+mod targets;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use args::{Action, BenchOptions};
+
+/// A wrong command line, as most shells and tools report it.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let action = match args::parse(&args) {
+        Ok(action) => action,
+        Err(wrong) => {
+            eprintln!("error: {wrong}");
+            return ExitCode::from(USAGE);
+        }
+    };
+    match perform(action) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(action: Action) -> Result<ExitCode, String> {
+    let root = root()?;
+    match action {
+        Action::Help(text) => {
+            print!("{text}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Action::Test(options) => {
+            let steps = suites::chosen(&options.only);
+            Ok(step::run_all(&steps, &step::Context { root, options }))
+        }
+        Action::Ci(options) => Ok(step::run_all(&ci::steps(), &step::Context { root, options })),
+        Action::Tidy => tidy::command(&root),
+        Action::Bench(BenchOptions { name: None, .. }) => bench::list(&root),
+        Action::Bench(BenchOptions { name: Some(name), size }) => bench::command(&root, &name, size),
+    }
+}
+
+/// The workspace's folder. Cargo names the crate's folder at run time; the
+/// compiled-in one serves a binary that is started without cargo.
+fn root() -> Result<PathBuf, String> {
+    let here =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    here.parent().map(PathBuf::from).ok_or_else(|| format!("{} has no parent folder", here.display()))
+}

@@ -1,0 +1,147 @@
+//! The test suites, in the order they run.
+//!
+//! A new suite is one more row in [`SUITES`]. One that needs a service says in
+//! `ready` why it cannot run where the service is missing.
+
+use std::process::Command;
+
+use crate::args::{Options, Size};
+use crate::step::{Context, Ready, Step, Tally, always};
+use crate::targets::{self, Group};
+use crate::{bench, cargo, examples, libtest, tidy};
+
+/// Every suite of `cargo xtask test`.
+pub(crate) const SUITES: &[Step] = &[
+    TIDY,
+    COVERAGE,
+    Step::new("unit", always, unit),
+    Step::new("integration", always, integration),
+    Step::new("model", always, model),
+    Step::new("crash", always, crash),
+    Step::new("doctests", always, doctests),
+    Step::new("examples", always, examples::run),
+    Step::new(BENCH_SMOKE, bench_smoke_ready, bench_smoke),
+];
+
+pub(crate) const TIDY: Step = Step::new("tidy", always, tidy::style);
+pub(crate) const COVERAGE: Step = Step::new("coverage", always, tidy::coverage);
+
+const BENCH_SMOKE: &str = "bench-smoke";
+
+/// The suites with these names, in the order of the list; no name means all.
+pub(crate) fn chosen(only: &[String]) -> Vec<Step> {
+    SUITES.iter().filter(|suite| only.is_empty() || only.iter().any(|name| name == suite.name)).copied().collect()
+}
+
+fn unit(context: &Context) -> Tally {
+    counted(cargo_test(context).args(["--lib", "--bins"]))
+}
+
+fn integration(context: &Context) -> Tally {
+    test_targets(context, Group::Integration).unwrap_or_else(Tally::trouble)
+}
+
+fn model(context: &Context) -> Tally {
+    test_targets(context, Group::Model).unwrap_or_else(Tally::trouble)
+}
+
+fn crash(context: &Context) -> Tally {
+    test_targets(context, Group::Crash).unwrap_or_else(Tally::trouble)
+}
+
+fn doctests(context: &Context) -> Tally {
+    counted(cargo_test(context).arg("--doc"))
+}
+
+fn test_targets(context: &Context, group: Group) -> Result<Tally, String> {
+    let names = targets::names(&context.root, group)?;
+    if names.is_empty() {
+        return Err("there is no test target".to_owned());
+    }
+    let mut command = cargo_test(context);
+    for name in &names {
+        command.args(["--test", name]);
+    }
+    if group == Group::Model && context.options.full {
+        command.env("ONEFOLD_MODEL_FULL", "1");
+    }
+    Ok(counted(&mut command))
+}
+
+/// `--no-fail-fast`, because the counts are of all tests and not of those before the first failure.
+fn cargo_test(context: &Context) -> Command {
+    let mut command = cargo::cargo(&context.root);
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command
+}
+
+fn counted(command: &mut Command) -> Tally {
+    let mut tally = Tally::default();
+    let ended = cargo::stream(command, |line| libtest::count(line, &mut tally));
+    // Cargo also fails when a test does, and that one is counted.
+    tally.trouble.extend(ended.err().filter(|_| tally.failed == 0));
+    tally
+}
+
+fn bench_smoke_ready(context: &Context) -> Ready {
+    let Options { require_all, only, .. } = &context.options;
+    if *require_all || only.iter().any(|name| name == BENCH_SMOKE) {
+        Ready::Yes
+    } else {
+        Ready::No("benchmarks run with --require-all or --only bench-smoke".to_owned())
+    }
+}
+
+fn bench_smoke(context: &Context) -> Tally {
+    let names = match bench::names(&context.root) {
+        Ok(names) => names,
+        Err(why) => return Tally::trouble(why),
+    };
+    let mut tally = Tally::default();
+    for name in names {
+        let ended = bench::run(&context.root, &name, Size::Smoke);
+        tally.add(ended.map_err(|why| format!("{name}: {why}")));
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn names(steps: &[Step]) -> Vec<&'static str> {
+        steps.iter().map(|step| step.name).collect()
+    }
+
+    fn context(options: Options) -> Context {
+        Context { root: PathBuf::new(), options }
+    }
+
+    #[test]
+    fn no_name_chooses_every_suite() {
+        assert_eq!(names(&chosen(&[])), names(SUITES));
+    }
+
+    #[test]
+    fn chosen_suites_keep_the_order_of_the_list() {
+        let only = ["model".to_owned(), "unit".to_owned()];
+        assert_eq!(names(&chosen(&only)), ["unit", "model"]);
+    }
+
+    #[test]
+    fn every_suite_is_explained_in_the_help() {
+        for suite in SUITES {
+            assert!(crate::help::TEST.contains(&format!("\n  {} ", suite.name)), "{}", suite.name);
+        }
+    }
+
+    #[test]
+    fn benchmarks_run_only_when_asked_for() {
+        let ready = |options| bench_smoke_ready(&context(options));
+        assert_ne!(ready(Options::default()), Ready::Yes);
+        assert_eq!(ready(Options { require_all: true, ..Options::default() }), Ready::Yes);
+        assert_eq!(ready(Options { only: vec![BENCH_SMOKE.to_owned()], ..Options::default() }), Ready::Yes);
+    }
+}

@@ -1,0 +1,83 @@
+//! The store crates have the same file names, so that they can be read side by side.
+
+use std::collections::BTreeSet;
+
+use super::Finding;
+use super::tree::Tree;
+
+const SQLITE: &str = "crates/sqlite/";
+const POSTGRES: &str = "crates/postgres/";
+/// Change data capture is PostgreSQL's alone.
+const POSTGRES_ONLY: &str = "cdc";
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let sqlite = files(tree, SQLITE);
+    let postgres = files(tree, POSTGRES);
+    if sqlite.is_empty() || postgres.is_empty() {
+        return Vec::new();
+    }
+    let only_sqlite = sqlite.difference(&postgres).map(|file| alone(SQLITE, file, POSTGRES));
+    let only_postgres = postgres.difference(&sqlite).filter(|file| !is_cdc(file));
+    only_sqlite.chain(only_postgres.map(|file| alone(POSTGRES, file, SQLITE))).collect()
+}
+
+fn files<'a>(tree: &'a Tree, store: &str) -> BTreeSet<&'a str> {
+    let inside = tree.files.iter().filter_map(|file| file.path.strip_prefix(store));
+    inside.filter(|path| path.starts_with("src/") || path.starts_with("queries/")).collect()
+}
+
+fn is_cdc(path: &str) -> bool {
+    path.split(['/', '.']).any(|name| name == POSTGRES_ONLY)
+}
+
+fn alone(store: &str, file: &str, other: &str) -> Finding {
+    Finding {
+        path: format!("{store}{file}"),
+        line: 1,
+        what: format!("there is no {other}{file}"),
+        fix: "give both stores the same file names",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(files: &[&str]) -> Vec<String> {
+        let files: Vec<(&str, &str)> = files.iter().map(|path| (*path, "")).collect();
+        check(&Tree::of(&files)).into_iter().map(|finding| finding.path).collect()
+    }
+
+    #[test]
+    fn a_file_that_only_one_store_has_is_reported() {
+        let files = [
+            "crates/sqlite/src/lib.rs",
+            "crates/sqlite/src/ledger.rs",
+            "crates/postgres/src/lib.rs",
+            "crates/postgres/queries/claim.sql",
+        ];
+        assert_eq!(paths(&files), ["crates/sqlite/src/ledger.rs", "crates/postgres/queries/claim.sql"]);
+    }
+
+    #[test]
+    fn change_data_capture_is_postgres_alone() {
+        let files = [
+            "crates/sqlite/src/lib.rs",
+            "crates/postgres/src/lib.rs",
+            "crates/postgres/src/cdc.rs",
+            "crates/postgres/src/cdc/slot.rs",
+        ];
+        assert_eq!(paths(&files), [""; 0]);
+    }
+
+    #[test]
+    fn tests_and_migrations_may_differ() {
+        let files = ["crates/sqlite/src/lib.rs", "crates/postgres/src/lib.rs", "crates/postgres/tests/a.rs"];
+        assert_eq!(paths(&files), [""; 0]);
+    }
+
+    #[test]
+    fn one_store_has_nothing_to_differ_from() {
+        assert_eq!(paths(&["crates/sqlite/src/lib.rs"]), [""; 0]);
+    }
+}
