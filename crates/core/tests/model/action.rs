@@ -91,6 +91,8 @@ impl Model for World {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = state.clone();
         self.apply(&mut next, action);
+        // Workers are alike: their order says nothing.
+        next.workers.sort_unstable();
         (next != *state).then_some(next)
     }
 

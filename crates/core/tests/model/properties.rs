@@ -2,8 +2,8 @@
 
 use onefold_core::error::DUPLICATE_SUSPECTED;
 use onefold_core::incident::Incident;
-use onefold_core::ledger::{Claim, Entry, SettledBy, SideEffect, Status, decide, record};
-use stateright::{Model, Property};
+use onefold_core::ledger::{Claim, Entry, SettledBy, SideEffect, Status, SweepReason, decide, record, sweep};
+use stateright::Property;
 
 use crate::scenario::{TICK, Under, World};
 use crate::state::{Heard, Phase, Said, State};
@@ -71,9 +71,7 @@ fn invariants() -> Vec<Property<World>> {
         always(NOBODY_NEEDED, |_, state| {
             state.provider.reached || state.fell_silent || state.status() != Some(Status::Unknown)
         }),
-        always("nothing is left without a way forward", |world, state| {
-            state.tick < world.scenario.end || has_way_forward(world, state) || !is_stuck(world, state)
-        }),
+        always("nothing is ever left without a way forward", has_way_forward),
     ]
 }
 
@@ -85,12 +83,7 @@ fn waits_unknown(entry: &Entry) -> bool {
     entry.status == Status::FailedRetryable && entry.side_effect == SideEffect::Unknown
 }
 
-/// Whether nothing that may happen changes anything.
-fn is_stuck(world: &World, state: &State) -> bool {
-    world.next_states(state).is_empty()
-}
-
-/// Settled, claimable, or somebody is to look at it.
+/// Settled, claimable, in the sweeper's reach, or somebody is to look at it: also with every worker gone.
 fn has_way_forward(world: &World, state: &State) -> bool {
     let Some(entry) = state.entry() else {
         return true;
@@ -99,11 +92,11 @@ fn has_way_forward(world: &World, state: &State) -> bool {
         Status::Completed | Status::FailedFinal | Status::Released => true,
         Status::Unknown => entry.incident.is_some() || entry.next_ask_at.is_some(),
         Status::FailedRetryable => {
-            let request = world.claim_request(0, World::attempt_id(0, u8::MAX - 1));
+            let request = world.claim_request(World::attempt_id(u8::MAX));
             let claim = decide(Some(entry), &request, state.now().plus(TICK)).expect("one key is in use").answer;
             matches!(claim, Claim::Granted(_)) || entry.escalate_at.is_some()
         }
-        Status::Started => false,
+        Status::Started => sweep(entry, &world.sweeper(SweepReason::Expired), entry.lease_until).is_some(),
     }
 }
 
@@ -111,9 +104,9 @@ fn reachable(under: Under) -> Vec<Property<World>> {
     let mut properties = vec![
         sometimes(COMPLETED, |_, state| state.status() == Some(Status::Completed)),
         sometimes(REPLAYED, |world, state| {
-            (0..).zip(&state.workers).any(|(number, worker)| {
+            state.workers.iter().any(|worker| {
                 worker.phase == Phase::Idle && worker.attempts_left > 0 && {
-                    let request = world.claim_request(number, world.fresh(state, number));
+                    let request = world.claim_request(world.fresh(state));
                     let decision = decide(state.entry(), &request, state.now()).expect("one key is in use");
                     matches!(decision.answer, Claim::Replay(_))
                 }
@@ -136,9 +129,9 @@ fn reachable(under: Under) -> Vec<Property<World>> {
 }
 
 fn given_again(world: &World, state: &State) -> bool {
-    (0..).zip(&state.workers).any(|(number, worker)| match (worker.phase, state.entry()) {
+    state.workers.iter().any(|worker| match (worker.phase, state.entry()) {
         (Phase::Unanswered(attempt_id), Some(entry)) => {
-            let request = world.claim_request(number, attempt_id);
+            let request = world.claim_request(attempt_id);
             let claim = decide(Some(entry), &request, state.now()).expect("one key is in use").answer;
             matches!(claim, Claim::Granted(lease) if lease.fence == entry.fence)
         }
@@ -153,12 +146,10 @@ fn granted_after_no(world: &World, state: &State) -> bool {
     let Some(entry) = state.entry().filter(said_no) else {
         return false;
     };
-    let free = |worker: u8| state.workers[usize::from(worker)].attempts_left > 0;
-    (0..world.scenario.workers).filter(|worker| free(*worker)).any(|worker| {
-        let request = world.claim_request(worker, world.fresh(state, worker));
-        let claim = decide(Some(entry), &request, state.now()).expect("one key is in use").answer;
-        matches!(claim, Claim::Granted(lease) if lease.fence == entry.fence + 1)
-    })
+    let request = world.claim_request(world.fresh(state));
+    let claim = decide(Some(entry), &request, state.now()).expect("one key is in use").answer;
+    let somebody_is_free = state.workers.iter().any(|worker| worker.attempts_left > 0);
+    somebody_is_free && matches!(claim, Claim::Granted(lease) if lease.fence == entry.fence + 1)
 }
 
 fn closed_by_its_holder(world: &World, state: &State) -> bool {

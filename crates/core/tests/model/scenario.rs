@@ -86,12 +86,12 @@ impl Scenario {
             under,
             workers: if full { 3 } else { 2 },
             attempts_each: 2,
-            end: 5,
+            end: 4,
             lease: 1,
             deadline: 1,
             settle: 1,
-            declared_memory: 4,
-            memory: Memory::Ticks(5),
+            declared_memory: 3,
+            memory: Memory::Ticks(4),
             late: Late::AtMost(1),
             without: Without::Nothing,
         }
@@ -131,11 +131,8 @@ impl Scenario {
         let subject = Subject::new(b"{}".as_slice(), &Mode::Raw, &keys).expect("raw bytes have a fingerprint");
         let id = OperationId::parse("CASE-1").expect("an operation id");
         let key = OperationKey::new(Tenant::default(), terms.kind.clone(), id);
-        let holders = (0..self.workers).map(|worker| Holder {
-            worker: Arc::from(format!("worker-{worker}")),
-            installation: Some(Arc::from("installation")),
-        });
-        World { scenario: self, terms, subject, key, origin: Origin::new(Source::Api), holders: holders.collect() }
+        let holder = Holder { worker: Arc::from("worker"), installation: Some(Arc::from("installation")) };
+        World { scenario: self, terms, subject, key, origin: Origin::new(Source::Api), holder }
     }
 }
 
@@ -147,7 +144,7 @@ pub(crate) struct World {
     pub(crate) subject: Subject,
     pub(crate) key: OperationKey,
     pub(crate) origin: Origin,
-    pub(crate) holders: Vec<Holder>,
+    pub(crate) holder: Holder,
 }
 
 impl World {
@@ -156,11 +153,10 @@ impl World {
         self.scenario.under == Under::Rerun
     }
 
-    /// The id of a worker's claim: different for every worker and every claim.
-    pub(crate) fn attempt_id(worker: u8, nth: u8) -> AttemptId {
+    /// The id of the nth claim: no two claims share one.
+    pub(crate) fn attempt_id(nth: u8) -> AttemptId {
         let mut bytes = [0; 16];
-        bytes[0] = worker + 1;
-        bytes[1] = nth + 1;
+        bytes[0] = nth;
         AttemptId::from_random(bytes)
     }
 }

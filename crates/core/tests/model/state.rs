@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 use onefold_core::Timestamp;
+use onefold_core::effect::Policy;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, AttemptId, Entry, Status, Transition};
 
@@ -46,7 +47,7 @@ impl State {
     }
 
     pub(crate) fn entry(&self) -> Option<&Entry> {
-        self.store.entry.as_ref()
+        self.store.entry.as_ref().map(|row| &row.0)
     }
 
     pub(crate) fn status(&self) -> Option<Status> {
@@ -57,7 +58,7 @@ impl State {
     pub(crate) fn commit(&mut self, transition: Transition) {
         let before = self.store.entry.clone();
         self.store.write(transition);
-        let (Some(before), Some(after)) = (before, self.store.entry.as_ref()) else {
+        let (Some(Row(before)), Some(Row(after))) = (before, self.store.entry.as_ref()) else {
             return;
         };
         if after.fence < before.fence {
@@ -77,7 +78,7 @@ impl State {
 /// The rows of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Store {
-    pub(crate) entry: Option<Entry>,
+    pub(crate) entry: Option<Row>,
     pub(crate) past: BTreeMap<u64, Kept>,
     pub(crate) incident: Option<Open>,
 }
@@ -85,14 +86,35 @@ pub(crate) struct Store {
 impl Store {
     fn write(&mut self, mut transition: Transition) {
         let changes_incident = transition.incident.is_some();
-        let written = transition.settle_incident(self.incident.take().map(|open| open.0).clone());
+        let written = transition.settle_incident(self.incident.clone().map(|open| open.0));
         if changes_incident {
             self.incident = written.filter(Incident::is_open).map(Open);
         }
         if let Some(attempt) = transition.past {
             self.past.insert(attempt.fence, Kept(attempt));
         }
-        self.entry = Some(transition.entry);
+        self.entry = Some(Row(transition.entry));
+    }
+}
+
+/// A stored entry. What is written for people only (who, where, when it was last touched) does not
+/// tell two states apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row(pub(crate) Entry);
+
+impl Hash for Row {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let entry = &self.0;
+        (entry.status, entry.fence, entry.attempt_id, entry.deadline, entry.attempts, entry.side_effect).hash(state);
+        (entry.next_attempt_at, entry.escalate_at, entry.next_ask_at, entry.asks).hash(state);
+        (&entry.recorded, entry.settled_by, entry.category, &entry.result).hash(state);
+        (entry.incident.is_some(), entry.completed_at.is_some()).hash(state);
+        if entry.status == Status::Started {
+            entry.lease_until.hash(state);
+        }
+        if matches!(entry.contract.policy(), Policy::SameKey { .. }) {
+            entry.first_attempt_at.hash(state);
+        }
     }
 }
 
@@ -112,7 +134,6 @@ pub(crate) struct Open(pub(crate) Incident);
 
 impl Hash for Open {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.id.hash(state);
         self.0.error_code.hash(state);
         for cause in &self.0.causes {
             cause.code.hash(state);
@@ -121,14 +142,14 @@ impl Hash for Open {
 }
 
 /// A process that performs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Worker {
     pub(crate) attempts_left: u8,
     pub(crate) phase: Phase,
 }
 
 /// Where a worker stands; it may pause anywhere for as long as time lasts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
     /// Free to claim.
     Idle,
@@ -155,7 +176,7 @@ impl Phase {
 }
 
 /// What a worker knows of its grant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Grant {
     pub(crate) fence: u64,
     pub(crate) attempt_id: AttemptId,
@@ -163,7 +184,7 @@ pub(crate) struct Grant {
 }
 
 /// What the provider answered a worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Heard {
     /// Nothing yet, or the answer was lost.
     Nothing,
@@ -174,7 +195,7 @@ pub(crate) enum Heard {
 }
 
 /// What a worker records; always true as far as it can know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Said {
     Completed,
     Unknown,

@@ -17,7 +17,7 @@ impl World {
     pub(crate) fn apply(&self, state: &mut State, action: Action) {
         match action {
             Action::Tick => self.tick(state),
-            Action::Claim(worker) => self.claim(state, worker, self.fresh(state, worker)),
+            Action::Claim(worker) => self.claim(state, worker, self.fresh(state)),
             Action::ClaimUnanswered(worker) => self.claim_unanswered(state, worker),
             Action::AskAgain(worker) => self.ask_again(state, worker),
             Action::Crash(worker) => crash(state, worker),
@@ -56,25 +56,26 @@ impl World {
         state.fell_silent |= over && held;
     }
 
-    /// A worker's next attempt id.
-    pub(crate) fn fresh(&self, state: &State, worker: u8) -> AttemptId {
-        Self::attempt_id(worker, self.scenario.attempts_each - state.workers[usize::from(worker)].attempts_left)
+    /// An attempt id that nobody has used.
+    pub(crate) fn fresh(&self, state: &State) -> AttemptId {
+        let left: u8 = state.workers.iter().map(|worker| worker.attempts_left).sum();
+        Self::attempt_id(self.scenario.workers * self.scenario.attempts_each - left)
     }
 
-    pub(crate) fn claim_request(&self, worker: u8, attempt_id: AttemptId) -> ClaimRequest {
+    pub(crate) fn claim_request(&self, attempt_id: AttemptId) -> ClaimRequest {
         ClaimRequest {
             key: self.key.clone(),
             subject: self.subject.clone(),
             attempt_id,
             terms: Arc::clone(&self.terms),
             origin: self.origin.clone(),
-            holder: self.holders[usize::from(worker)].clone(),
+            holder: self.holder.clone(),
             jitter: Jitter(0),
         }
     }
 
     fn claim(&self, state: &mut State, worker: u8, attempt_id: AttemptId) {
-        let decision = decide(state.entry(), &self.claim_request(worker, attempt_id), state.now()).expect("one key is in use");
+        let decision = decide(state.entry(), &self.claim_request(attempt_id), state.now()).expect("one key is in use");
         let claim = committed(state, decision);
         let claimant = &mut state.workers[usize::from(worker)];
         let new = !matches!(claimant.phase, Phase::Unanswered(asked) if asked == attempt_id);
@@ -88,7 +89,7 @@ impl World {
     }
 
     fn claim_unanswered(&self, state: &mut State, worker: u8) {
-        let attempt_id = self.fresh(state, worker);
+        let attempt_id = self.fresh(state);
         self.claim(state, worker, attempt_id);
         let claimant = &mut state.workers[usize::from(worker)];
         if claimant.phase.acting().is_some() {
@@ -101,7 +102,7 @@ impl World {
             return;
         };
         let renamed = self.scenario.without == Without::AttemptId && state.workers[usize::from(worker)].attempts_left > 0;
-        self.claim(state, worker, if renamed { self.fresh(state, worker) } else { attempt_id });
+        self.claim(state, worker, if renamed { self.fresh(state) } else { attempt_id });
     }
 
     fn renew(&self, state: &mut State, worker: u8) {
@@ -191,9 +192,9 @@ impl World {
         let Phase::Reported(_, said) = state.workers[usize::from(worker)].phase else {
             return;
         };
-        let before = state.store.clone();
+        let was_settled = state.entry().is_some_and(Entry::is_settled);
         let answer = self.record(state, worker, said);
-        if before.entry.as_ref().is_some_and(Entry::is_settled) && matches!(answer, Some(Recorded::Settled { .. })) {
+        if was_settled && matches!(answer, Some(Recorded::Settled { .. })) {
             state.broken = Some("a record that was made before settled it anew");
         }
     }

@@ -1,0 +1,98 @@
+//! Side effects that take hold **once**, whatever fails.
+//!
+//! Requests, jobs and messages arrive at least once, workers crash between acting and recording,
+//! answers get lost. Declare what sort of effect an operation has, perform it through the ledger,
+//! and match on what is known:
+//!
+//! ```
+//! use onefold::{Answer, Ask, CallFailure, Kind, Ledger, Performed, Settings, Sqlite, template};
+//! use std::time::Duration;
+//!
+//! #[derive(serde::Serialize, Clone)]
+//! struct Issue { case_id: String, notice_type: String }
+//!
+//! # async fn find_notice(_key: &str) -> Answer { Answer::cannot_tell() }
+//! # async fn issue(_: &Issue, _key: &str) -> Result<String, CallFailure> { Ok("NTC-991".into()) }
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("onefold.db");
+//! let ledger = Ledger::open(Sqlite::open(path, onefold::sqlite_options()).await?, Settings::default())?;
+//! let notices = ledger.kind(
+//!     Kind::external_command("notice.issue-formal")
+//!         .on_unknown(Ask::with(|asked| async move { find_notice(asked.key()).await }).settle(Duration::from_secs(900)))
+//!         .deadline(Duration::from_secs(10))
+//!         .depends_on("notice-service"),
+//! )?;
+//!
+//! let command = Issue { case_id: "CASE-2026-000091".into(), notice_type: "BREACH".into() };
+//! let id = template!("{case_id}:ISSUE_FORMAL_NOTICE:{notice_type}", command)?;
+//! let sent = command.clone();
+//! let answer = notices
+//!     .operation(id)
+//!     .business_key(command.case_id.as_str())
+//!     .perform(&command, move |attempt| async move { issue(&sent, attempt.key()).await })
+//!     .await?;
+//!
+//! match answer {
+//!     Performed::Completed { result, replayed } => println!("{result} (replayed: {replayed})"),
+//!     Performed::Rejected(rejection) => println!("the provider said no: {:?}", rejection.code),
+//!     Performed::Waiting { until } => println!("not before {until}"),
+//!     Performed::InFlight { retry_after } => println!("someone is at it, ask again in {retry_after:?}"),
+//!     Performed::Conflict => println!("this id was used for another request"),
+//!     Performed::Unknown { incident, .. } => println!("do not act; see {incident:?}"),
+//! }
+//! # ledger.shutdown(onefold::Shutdown::Now).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Inside your own transaction, `once_in` checks, executes and records in one commit:
+//!
+//! ```
+//! use onefold::{Kind, Ledger, Once, OperationId, Settings, Sqlite};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("onefold.db");
+//! let store = Sqlite::open(path, onefold::sqlite_options()).await?;
+//! let ledger = Ledger::open(store.clone(), Settings::default())?;
+//! let orders = ledger.kind(Kind::local("order.place"))?;
+//!
+//! let mut tx = store.begin().await?;
+//! let placed = orders
+//!     .operation(OperationId::parse("ORDER-17")?)
+//!     .once_in(&mut tx, &"two chairs", async |tx| -> Result<u64, onefold::Error> {
+//!         // your statements, on your connection
+//!         # let _ = tx;
+//!         Ok(17)
+//!     })
+//!     .await?;
+//! tx.commit().await?;
+//! assert_eq!(placed, Once::Performed(17));
+//! # ledger.shutdown(onefold::Shutdown::Now).await;
+//! # Ok(())
+//! # }
+//! ```
+
+pub use onefold_core::effect::{AcceptDuplicate, Escalate, InTransaction, Outbox, Rerun, Retention, SameKey};
+pub use onefold_core::operation::{KindName, OperationId, OperationKey, Template, Tenant};
+pub use onefold_core::ports::Committed;
+pub use onefold_core::retry::{Category, Schedule};
+pub use onefold_core::{Error, Result, Timestamp, codes, template};
+pub use onefold_runtime::{
+    Answer, Ask, Asked, Attempt, CallFailure, Claimed, Evidenced, FileArchive, FileJournal, HeldLease, Kind, KindHandle,
+    Ledger, Once, Operation, Performed, Rejection, Settings, Shutdown, Started, SystemClock, SystemRandom, TooLate, Void,
+};
+#[cfg(feature = "sqlite")]
+pub use onefold_sqlite::{Options as SqliteOptions, Sqlite};
+
+/// The rules, for whoever wants to look behind the handles.
+pub use onefold_core as core;
+
+/// The embedded store's defaults, on the system's clock.
+#[cfg(feature = "sqlite")]
+pub fn sqlite_options() -> SqliteOptions {
+    SqliteOptions::new(std::sync::Arc::new(SystemClock), std::sync::Arc::new(SystemRandom))
+}

@@ -1,0 +1,206 @@
+//! One at a time outside, batches inside: whatever waits while a commit is in flight goes into the next one.
+//!
+//! There is no timer: a caller alone waits for nobody.
+
+use std::sync::Arc;
+
+use onefold_core::error::{Class, SHUTTING_DOWN};
+use onefold_core::ledger::{Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed};
+use onefold_core::ports::{Act, Step, StepAnswer};
+use onefold_core::{Error, Result};
+use tokio::sync::{mpsc, oneshot};
+
+/// Hands single steps to the store in batches.
+#[derive(Clone)]
+pub(crate) struct Front {
+    queue: mpsc::Sender<Waiting>,
+}
+
+struct Waiting {
+    step: Step,
+    answer: Option<oneshot::Sender<Delivery>>,
+}
+
+/// An answer on its way. A grant that nobody takes out of it is released: its caller is gone and has not acted.
+struct Delivery {
+    answer: Option<Result<StepAnswer>>,
+    release: Option<(ReleaseRequest, Front)>,
+}
+
+impl Delivery {
+    fn take(mut self) -> Result<StepAnswer> {
+        self.release = None;
+        self.answer.take().unwrap_or_else(|| Err(stopped()))
+    }
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        if let Some((request, front)) = self.release.take() {
+            front.release_unheard(request);
+        }
+    }
+}
+
+fn stopped() -> Error {
+    Error::new(SHUTTING_DOWN, "this ledger has stopped")
+}
+
+impl Front {
+    /// Starts the front on the current tokio runtime; it ends when every handle is gone.
+    pub(crate) fn start<S: Act + 'static>(store: Arc<S>, batch_max: usize, waiting_max: usize) -> Self {
+        let (queue, waiting) = mpsc::channel(waiting_max.max(1));
+        let front = Self { queue };
+        tokio::spawn(serve(store, waiting, batch_max.max(1), front.queue.downgrade()));
+        front
+    }
+
+    pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<Claim> {
+        match self.step(Step::Claim(Box::new(request))).await? {
+            StepAnswer::Claim(claim) => Ok(claim),
+            StepAnswer::Record(_) | StepAnswer::Renew(_) | StepAnswer::Release(_) => Err(mixed_up()),
+        }
+    }
+
+    pub(crate) async fn record(&self, request: RecordRequest) -> Result<Recorded> {
+        match self.step(Step::Record(Box::new(request))).await? {
+            StepAnswer::Record(recorded) => Ok(recorded),
+            StepAnswer::Claim(_) | StepAnswer::Renew(_) | StepAnswer::Release(_) => Err(mixed_up()),
+        }
+    }
+
+    pub(crate) async fn renew(&self, request: RenewRequest) -> Result<Renewed> {
+        match self.step(Step::Renew(request)).await? {
+            StepAnswer::Renew(renewed) => Ok(renewed),
+            StepAnswer::Claim(_) | StepAnswer::Record(_) | StepAnswer::Release(_) => Err(mixed_up()),
+        }
+    }
+
+    pub(crate) async fn release(&self, request: ReleaseRequest) -> Result<Released> {
+        match self.step(Step::Release(request)).await? {
+            StepAnswer::Release(released) => Ok(released),
+            StepAnswer::Claim(_) | StepAnswer::Record(_) | StepAnswer::Renew(_) => Err(mixed_up()),
+        }
+    }
+
+    async fn step(&self, step: Step) -> Result<StepAnswer> {
+        let (answer, answered) = oneshot::channel();
+        self.queue.send(Waiting { step, answer: Some(answer) }).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?.take()
+    }
+
+    /// Gives back a grant whose caller is gone. Called from a destructor, so it must not wait.
+    fn release_unheard(&self, request: ReleaseRequest) {
+        let waiting = Waiting { step: Step::Release(request), answer: None };
+        if let Err(mpsc::error::TrySendError::Full(waiting)) = self.queue.try_send(waiting)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let queue = self.queue.clone();
+            runtime.spawn(async move {
+                // A queue that closed meanwhile leaves the grant to its lease.
+                let _ = queue.send(waiting).await;
+            });
+        }
+    }
+}
+
+fn mixed_up() -> Error {
+    Error::new(onefold_core::error::INVARIANT_BROKEN, "a store answered a step with another step's answer")
+}
+
+async fn serve<S: Act>(
+    store: Arc<S>,
+    mut waiting: mpsc::Receiver<Waiting>,
+    batch_max: usize,
+    queue: mpsc::WeakSender<Waiting>,
+) {
+    let mut batch = Vec::with_capacity(batch_max);
+    loop {
+        if waiting.recv_many(&mut batch, batch_max).await == 0 {
+            return;
+        }
+        carry(&*store, std::mem::take(&mut batch), &queue).await;
+        gather(&waiting, batch_max).await;
+    }
+}
+
+/// Lets the callers that were just answered bring their next step before the next commit begins.
+async fn gather(waiting: &mpsc::Receiver<Waiting>, batch_max: usize) {
+    for _ in 0..4 {
+        let before = waiting.len();
+        if before >= batch_max {
+            return;
+        }
+        tokio::task::yield_now().await;
+        if waiting.len() == before {
+            return;
+        }
+    }
+}
+
+/// Commits a batch. One that fails because of a step in it is halved until that step stands alone.
+async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, queue: &mpsc::WeakSender<Waiting>) {
+    let mut stack = vec![batch];
+    while let Some(batch) = stack.pop() {
+        let (steps, answers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
+        let steps = Arc::new(steps);
+        match store.act(Arc::clone(&steps)).await {
+            Ok(decided) => {
+                for ((step, answer), decided) in steps.iter().zip(answers).zip(decided) {
+                    deliver(step, answer, decided, queue);
+                }
+            }
+            Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
+                let mut halves: Vec<Waiting> =
+                    steps.iter().cloned().zip(answers).map(|(step, answer)| Waiting { step, answer }).collect();
+                let second = halves.split_off(halves.len() / 2);
+                stack.push(second);
+                stack.push(halves);
+            }
+            Err(error) => {
+                for (step, answer) in steps.iter().zip(answers) {
+                    deliver(step, answer, Err(error.share()), queue);
+                }
+            }
+        }
+    }
+}
+
+fn deliver(
+    step: &Step,
+    answer: Option<oneshot::Sender<Delivery>>,
+    decided: Result<StepAnswer>,
+    queue: &mpsc::WeakSender<Waiting>,
+) {
+    let release = match (step, &decided) {
+        (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => queue.upgrade().map(|queue| {
+            let release = ReleaseRequest {
+                key: lease.key.clone(),
+                fence: lease.fence,
+                attempt_id: lease.attempt_id,
+                terms: Arc::clone(&request.terms),
+            };
+            (release, Front { queue })
+        }),
+        _ => None,
+    };
+    if let Some(answer) = answer {
+        // Dropped unheard, the delivery releases what it grants.
+        let _ = answer.send(Delivery { answer: Some(decided), release });
+    }
+}
+
+/// Whether the failure is about what a step holds rather than about the store.
+fn lies_in_a_step(error: &Error) -> bool {
+    match error.code().descriptor().class {
+        Class::Validation | Class::Contract | Class::Bug | Class::Conflict | Class::DomainRule => true,
+        Class::Authorization
+        | Class::NotFound
+        | Class::Duplicate
+        | Class::OptimisticLock
+        | Class::Contention
+        | Class::Dependency
+        | Class::Process
+        | Class::Operational => false,
+    }
+}

@@ -1,0 +1,139 @@
+//! A lease in the caller's hand. Recording takes it by value, so it cannot be recorded twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::effect::Terms;
+use onefold_core::error::{
+    Code, EVIDENCE_REQUIRED, LEASE_ENDED, LEASE_NEVER_GRANTED, LEASE_NOT_YOURS, LEASE_SUPERSEDED, OUTCOME_CONFLICT,
+};
+use onefold_core::incident::IncidentId;
+use onefold_core::ledger::{
+    Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest, Renewed, Replay, Status,
+};
+use onefold_core::ports::Store;
+use onefold_core::{Error, Result, Timestamp};
+use serde::Serialize;
+
+use crate::kind::encode;
+use crate::ledger::Ledger;
+
+/// The answer to a claim.
+pub enum Claimed<S> {
+    /// Act, until the deadline.
+    Granted(HeldLease<S>),
+    /// It was done; here is what was recorded.
+    Replay(Replay),
+    /// Someone else holds a live lease.
+    InFlight {
+        /// When asking again makes sense.
+        retry_after: Duration,
+    },
+    /// The same id was used for another request.
+    Conflict,
+    /// Nobody knows; do not act.
+    Unknown {
+        /// Since when.
+        since: Timestamp,
+        /// When the provider is asked next.
+        next_ask: Option<Timestamp>,
+        /// The incident that a person works on.
+        incident: Option<IncidentId>,
+    },
+    /// Backoff.
+    Waiting {
+        /// Until when.
+        until: Timestamp,
+    },
+}
+
+/// A grant that its caller holds.
+pub struct HeldLease<S> {
+    ledger: Ledger<S>,
+    terms: Arc<Terms>,
+    lease: Lease,
+}
+
+impl<S: Store> HeldLease<S> {
+    pub(crate) fn new(ledger: Ledger<S>, terms: Arc<Terms>, lease: Lease) -> Self {
+        Self { ledger, terms, lease }
+    }
+
+    /// The grant.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// It took hold, with this result.
+    pub async fn complete(self, result: &impl Serialize, evidence: Option<Arc<str>>) -> Result<Status> {
+        let result = encode(result)?;
+        self.record(Outcome::Completed(Completion { result, evidence })).await
+    }
+
+    /// Records what happened. Answered only after it is durable; the same again is accepted.
+    pub async fn record(self, outcome: Outcome) -> Result<Status> {
+        outcome.checked()?;
+        let request = record_request(&self.ledger, &self.terms, &self.lease, outcome);
+        accepted(self.ledger.inner.front.record(request).await?)
+    }
+
+    /// Says that it is alive.
+    pub async fn renew(&self) -> Result<Timestamp> {
+        match self.ledger.inner.front.renew(renew_request(&self.terms, &self.lease)).await? {
+            Renewed::Until(until) => Ok(until),
+            Renewed::Ended => Err(refused(LEASE_ENDED, "the attempt has ended")),
+            Renewed::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
+        }
+    }
+
+    /// Gives it back: nothing was sent.
+    pub async fn release(self) -> Result<()> {
+        match self.ledger.inner.front.release(release_request(&self.terms, &self.lease)).await? {
+            Released::Released => Ok(()),
+            Released::Ended => Err(refused(LEASE_ENDED, "the attempt had ended before")),
+            Released::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
+        }
+    }
+}
+
+pub(crate) fn record_request<S: Store>(ledger: &Ledger<S>, terms: &Arc<Terms>, lease: &Lease, outcome: Outcome) -> RecordRequest {
+    RecordRequest {
+        key: lease.key.clone(),
+        fence: lease.fence,
+        attempt_id: lease.attempt_id,
+        outcome,
+        terms: Arc::clone(terms),
+        jitter: ledger.jitter(),
+    }
+}
+
+pub(crate) fn renew_request(terms: &Arc<Terms>, lease: &Lease) -> RenewRequest {
+    RenewRequest { key: lease.key.clone(), fence: lease.fence, attempt_id: lease.attempt_id, terms: Arc::clone(terms) }
+}
+
+pub(crate) fn release_request(terms: &Arc<Terms>, lease: &Lease) -> ReleaseRequest {
+    ReleaseRequest { key: lease.key.clone(), fence: lease.fence, attempt_id: lease.attempt_id, terms: Arc::clone(terms) }
+}
+
+fn refused(code: Code, detail: &str) -> Error {
+    Error::new(code, detail)
+}
+
+/// Where the operation stands after a record, or why it was refused.
+pub(crate) fn accepted(recorded: Recorded) -> Result<Status> {
+    let named = |incident: Option<IncidentId>| incident.map(|id| format!("; see {id}")).unwrap_or_default();
+    match recorded {
+        Recorded::Settled { status, .. } | Recorded::Already { status } => Ok(status),
+        Recorded::Refused(Refusal::NeverGranted) => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
+        Recorded::Refused(Refusal::NotYours) => Err(refused(LEASE_NOT_YOURS, "this fence belongs to another attempt")),
+        Recorded::Refused(Refusal::EvidenceRequired) => {
+            Err(refused(EVIDENCE_REQUIRED, "this effect is completed only with a reference to its evidence"))
+        }
+        Recorded::Refused(Refusal::Superseded { incident }) => {
+            Err(refused(LEASE_SUPERSEDED, &format!("another attempt was granted since{}", named(incident))))
+        }
+        Recorded::Refused(Refusal::OtherOutcome { incident }) => {
+            Err(refused(OUTCOME_CONFLICT, &format!("another outcome stands{}", named(incident))))
+        }
+    }
+}

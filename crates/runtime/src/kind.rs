@@ -1,0 +1,394 @@
+//! The typed declaration of a kind: the class comes first and offers only the policies it allows.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::effect::{
+    AcceptDuplicate, Class, Contract, Converging, EffectClass, Escalate, ExternalCommand, FinancialOrLegal,
+    HumanNotification, InTransaction, Local, MessagePublish, OnUnknown, Outbox, Policy, Pure, Rerun, Retention, SameKey,
+    Terms, self,
+};
+use onefold_core::error::{DECLARATION_INVALID, Error, Result};
+use onefold_core::fingerprint::Mode;
+use onefold_core::ledger::{Completion, Entry, Question, ReconcilerAnswer, StoredResult};
+use onefold_core::operation::KindName;
+use onefold_core::ports::BoxFuture;
+use onefold_core::retry::{Category, Schedule};
+use serde::Serialize;
+
+/// The declaration of a kind of class `C`.
+pub struct Kind<C> {
+    name: String,
+    policy: Option<Policy>,
+    pub(crate) reconciler: Option<Reconciler>,
+    change: Vec<Box<dyn FnOnce(&mut Terms) + Send>>,
+    class: PhantomData<C>,
+}
+
+macro_rules! constructors {
+    ($($(#[$doc:meta])* $name:ident -> $class:ident;)+) => {$(
+        impl Kind<$class> {
+            $(#[$doc])*
+            pub fn $name(name: impl Into<String>) -> Self {
+                Self::new(name)
+            }
+        }
+    )+};
+}
+
+constructors! {
+    /// Computes or reads; no ledger row unless [`Kind::remember`].
+    pure -> Pure;
+    /// Changes something to a state that a repetition leaves as it is.
+    converging -> Converging;
+    /// Changes the caller's own database, in its own transaction.
+    local -> Local;
+    /// Tells another system to do something.
+    external_command -> ExternalCommand;
+    /// Publishes a message.
+    message_publish -> MessagePublish;
+    /// Reaches a person.
+    human_notification -> HumanNotification;
+    /// Moves money or has legal force: completed only with [`Evidenced`] results.
+    financial_or_legal -> FinancialOrLegal;
+}
+
+impl Kind<Pure> {
+    /// Remembers results, so that duplicates are answered without computing again.
+    #[must_use]
+    pub fn remember(self) -> Self {
+        self.with(|terms| terms.remember = true)
+    }
+}
+
+impl<C: Class> Kind<C> {
+    fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), policy: None, reconciler: None, change: Vec::new(), class: PhantomData }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Terms) + Send + 'static) -> Self {
+        self.change.push(Box::new(change));
+        self
+    }
+
+    /// What an unknown outcome may do. A policy that the class does not allow does not compile.
+    #[must_use]
+    pub fn on_unknown<P: OnUnknown<C> + IntoReconciler>(mut self, policy: P) -> Self {
+        self.policy = Some(policy.policy());
+        self.reconciler = policy.into_reconciler();
+        self
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        self.with(move |terms| terms.deadline_for = deadline)
+    }
+
+    /// How long a silent holder keeps its lease.
+    #[must_use]
+    pub fn lease(self, lease: Duration) -> Self {
+        self.with(move |terms| terms.lease_for = lease)
+    }
+
+    /// What is added to every expiry test.
+    #[must_use]
+    pub fn clock_slack(self, slack: Duration) -> Self {
+        self.with(move |terms| terms.clock_slack = slack)
+    }
+
+    /// The dependency that failures are counted against.
+    #[must_use]
+    pub fn depends_on(self, dependency: &str) -> Self {
+        let dependency: Arc<str> = Arc::from(dependency);
+        self.with(move |terms| terms.dependency = Some(dependency))
+    }
+
+    /// What of a request is compared.
+    #[must_use]
+    pub fn fingerprint(self, mode: Mode) -> Self {
+        self.with(move |terms| terms.fingerprint = mode)
+    }
+
+    /// Overrides the retry schedule of a category, and says why.
+    #[must_use]
+    pub fn retry(self, category: Category, schedule: Option<Schedule>, because: &str) -> Self {
+        let because = because.to_owned();
+        self.with(move |terms| terms.retry = std::mem::take(&mut terms.retry).with(category, schedule, because))
+    }
+
+    /// Attempts an operation may use in all.
+    #[must_use]
+    pub fn attempts_max(self, attempts: u32) -> Self {
+        self.with(move |terms| terms.retry.attempts_max = attempts)
+    }
+
+    /// Retrying ends this long after the first attempt.
+    #[must_use]
+    pub fn escalate_within(self, within: Duration) -> Self {
+        self.with(move |terms| terms.retry.escalate_within = Some(within))
+    }
+
+    /// When to ask again after an answer that told nothing.
+    #[must_use]
+    pub fn ask_schedule(self, schedule: &[Duration]) -> Self {
+        let schedule: Arc<[Duration]> = schedule.into();
+        self.with(move |terms| terms.ask_schedule = schedule)
+    }
+
+    /// Larger results are kept as a digest.
+    #[must_use]
+    pub fn result_bytes_max(self, bytes: usize) -> Self {
+        self.with(move |terms| terms.result_bytes_max = bytes)
+    }
+
+    /// What is kept, and for how long.
+    #[must_use]
+    pub fn retention(self, retention: Retention) -> Self {
+        self.with(move |terms| terms.retention = retention)
+    }
+
+    /// The terms, checked; and how its questions are asked.
+    pub(crate) fn declared(self) -> Result<(Terms, Option<Reconciler>)> {
+        let kind = KindName::parse(&self.name)?;
+        let contract = match self.policy {
+            None => Contract::default_of(C::CLASS),
+            Some(policy) => Contract::new(C::CLASS, policy)?,
+        };
+        let mut terms = Terms::new(kind, contract);
+        if let Policy::Ask { settle } = terms.contract.policy() {
+            terms.settle = *settle;
+        }
+        for change in self.change {
+            change(&mut terms);
+        }
+        Ok((terms.checked()?, self.reconciler))
+    }
+}
+
+/// What a question is about.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    entry: Entry,
+}
+
+impl Asked {
+    pub(crate) fn new(entry: Entry) -> Self {
+        Self { entry }
+    }
+
+    /// The operation's id: the key that every attempt sent.
+    pub fn key(&self) -> &str {
+        self.entry.key.id.as_str()
+    }
+
+    /// The business key, where one was given.
+    pub fn business_key(&self) -> Option<&str> {
+        self.entry.origin.business_key.as_deref()
+    }
+
+    /// The stored operation.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+}
+
+/// What the provider answered.
+#[derive(Debug, Clone)]
+pub struct Answer(pub(crate) ReconcilerAnswer);
+
+impl Answer {
+    /// It took hold, with this result.
+    pub fn took_hold(result: &impl Serialize) -> Self {
+        Self(match encode(result) {
+            Ok(result) => ReconcilerAnswer::TookHold(Completion { result, evidence: None }),
+            Err(_) => ReconcilerAnswer::CannotTell,
+        })
+    }
+
+    /// The same with a reference to the evidence.
+    #[must_use]
+    pub fn evidence(mut self, reference: impl Into<Arc<str>>) -> Self {
+        if let ReconcilerAnswer::TookHold(completion) = &mut self.0 {
+            completion.evidence = Some(reference.into());
+        }
+        self
+    }
+
+    /// To [`Ask`]: there is no such effect. To [`Void`]: there is none, and the provider refuses the key from now on.
+    pub fn did_not() -> Self {
+        Self(ReconcilerAnswer::DidNot)
+    }
+
+    /// It cannot tell, or could not be reached.
+    pub fn cannot_tell() -> Self {
+        Self(ReconcilerAnswer::CannotTell)
+    }
+
+    /// Ask again after this long.
+    pub fn later(wait: Duration) -> Self {
+        Self(ReconcilerAnswer::Later(wait))
+    }
+}
+
+/// A result as it is stored.
+pub(crate) fn encode(result: &impl Serialize) -> Result<StoredResult> {
+    let bytes = serde_json::to_vec(result).map_err(|cause| {
+        Error::new(onefold_core::error::RESULT_UNREADABLE, "the result cannot be written as JSON").caused_by(cause)
+    })?;
+    Ok(StoredResult::json(bytes))
+}
+
+type Questioner = Arc<dyn Fn(Asked) -> BoxFuture<'static, Answer> + Send + Sync>;
+
+/// How the questions of a kind are asked.
+#[derive(Clone)]
+pub struct Reconciler {
+    pub(crate) question: Question,
+    pub(crate) ask: Questioner,
+}
+
+/// A policy that may bring a question. Implemented by every policy.
+pub trait IntoReconciler {
+    /// The question, where the policy has one.
+    fn into_reconciler(self) -> Option<Reconciler>;
+}
+
+macro_rules! without_question {
+    ($($policy:ty),+) => {$(
+        impl IntoReconciler for $policy {
+            fn into_reconciler(self) -> Option<Reconciler> {
+                None
+            }
+        }
+    )+};
+}
+
+without_question!(Rerun, SameKey, Escalate, AcceptDuplicate, InTransaction, Outbox);
+
+/// Ask the provider whether the effect took hold; perform again only after its "no", `settle` after the last deadline.
+pub struct Ask {
+    settle: Duration,
+    ask: Questioner,
+}
+
+impl Ask {
+    /// Asks with this closure.
+    pub fn with<F, Fut>(ask: F) -> Self
+    where
+        F: Fn(Asked) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Answer> + Send + 'static,
+    {
+        Self { settle: Duration::from_secs(15 * 60), ask: Arc::new(move |asked| Box::pin(ask(asked))) }
+    }
+
+    /// How long after the last deadline a "no" is believed.
+    #[must_use]
+    pub fn settle(mut self, settle: Duration) -> Self {
+        self.settle = settle;
+        self
+    }
+}
+
+impl<C: Class> OnUnknown<C> for Ask
+where
+    effect::Ask: OnUnknown<C>,
+{
+    fn policy(&self) -> Policy {
+        effect::Ask { settle: self.settle }.policy()
+    }
+}
+
+impl IntoReconciler for Ask {
+    fn into_reconciler(self) -> Option<Reconciler> {
+        Some(Reconciler { question: Question::Ask, ask: self.ask })
+    }
+}
+
+/// Make the provider refuse the key; perform again only after its yes.
+pub struct Void {
+    void: Questioner,
+}
+
+impl Void {
+    /// Voids with this closure.
+    pub fn with<F, Fut>(void: F) -> Self
+    where
+        F: Fn(Asked) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Answer> + Send + 'static,
+    {
+        Self { void: Arc::new(move |asked| Box::pin(void(asked))) }
+    }
+}
+
+impl<C: Class> OnUnknown<C> for Void
+where
+    effect::Void: OnUnknown<C>,
+{
+    fn policy(&self) -> Policy {
+        effect::Void.policy()
+    }
+}
+
+impl IntoReconciler for Void {
+    fn into_reconciler(self) -> Option<Reconciler> {
+        Some(Reconciler { question: Question::Void, ask: self.void })
+    }
+}
+
+/// A result with the reference to its evidence: what a financial or legal effect returns.
+#[derive(Debug, Clone)]
+pub struct Evidenced<T> {
+    /// What duplicates are answered with.
+    pub result: T,
+    /// Where the proof lies: the id that the source system gave.
+    pub evidence: Arc<str>,
+}
+
+impl<T> Evidenced<T> {
+    /// This result, proved there.
+    pub fn new(result: T, evidence: impl Into<Arc<str>>) -> Self {
+        Self { result, evidence: evidence.into() }
+    }
+}
+
+/// A class that is performed around an outside effect, and what its closure returns.
+pub trait Performs: Class {
+    /// What the closure returns for a result of type `T`.
+    type Output<T>;
+    /// The result and its evidence.
+    fn split<T>(output: Self::Output<T>) -> (T, Option<Arc<str>>);
+}
+
+macro_rules! performs {
+    ($($class:ty),+) => {$(
+        impl Performs for $class {
+            type Output<T> = T;
+            fn split<T>(output: T) -> (T, Option<Arc<str>>) {
+                (output, None)
+            }
+        }
+    )+};
+}
+
+performs!(Pure, Converging, ExternalCommand, MessagePublish, HumanNotification);
+
+impl Performs for FinancialOrLegal {
+    type Output<T> = Evidenced<T>;
+    fn split<T>(output: Evidenced<T>) -> (T, Option<Arc<str>>) {
+        (output.result, Some(output.evidence))
+    }
+}
+
+/// Refuses a policy that needs a question where none was given.
+pub(crate) fn question_required(terms: &Terms, reconciler: Option<&Reconciler>) -> Result<()> {
+    let asks = matches!(terms.contract.policy(), Policy::Ask { .. } | Policy::Void);
+    if asks && reconciler.is_none() {
+        return Err(Error::new(DECLARATION_INVALID, format!("kind {} asks, but nobody is told how", terms.kind))
+            .hint("give Ask::with or Void::with a closure"));
+    }
+    debug_assert!(terms.contract.class() != EffectClass::Local || !asks, "the table excludes it");
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! The handle: declares kinds, starts, stops.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use onefold_core::effect::{Class, Kinds, Terms};
+use onefold_core::error::{KIND_MISMATCH, SHUTTING_DOWN};
+use onefold_core::ledger::{AttemptId, Holder};
+use onefold_core::operation::{KindName, OperationId};
+use onefold_core::ports::{Store, SweepScope};
+use onefold_core::retry::Jitter;
+use onefold_core::{Error, Result};
+use tokio::sync::{OnceCell, watch};
+use tokio::task::JoinHandle;
+
+use crate::front::Front;
+use crate::kind::{Kind, Reconciler, question_required};
+use crate::operation::Operation;
+use crate::recorder::{self, Recorder};
+use crate::settings::Settings;
+use crate::{pruner, reconciler, sweeper};
+
+/// The ledger of a process. Cheap to clone.
+pub struct Ledger<S> {
+    pub(crate) inner: Arc<Inner<S>>,
+}
+
+impl<S> Clone for Ledger<S> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+pub(crate) struct Inner<S> {
+    pub(crate) store: Arc<S>,
+    pub(crate) front: Front,
+    pub(crate) settings: Settings,
+    pub(crate) worker: Arc<str>,
+    pub(crate) recorder: Recorder,
+    installation: Option<Arc<str>>,
+    kinds: RwLock<Declared>,
+    started: OnceCell<Started>,
+    /// Attempts under way, and whether new ones are still let in.
+    pub(crate) running: watch::Sender<Running>,
+    loops: Mutex<Vec<JoinHandle<()>>>,
+    /// Proof that no other living process runs under the same installation name.
+    name: Mutex<Option<Box<dyn Send + Sync>>>,
+}
+
+#[derive(Default)]
+struct Declared {
+    kinds: Arc<Kinds>,
+    reconcilers: HashMap<KindName, Reconciler>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Running {
+    pub(crate) attempts: usize,
+    pub(crate) stopping: bool,
+}
+
+/// What the start found and settled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Started {
+    /// Outcomes from the journal that are now recorded.
+    pub journal_recorded: usize,
+    /// Lines of the journal that were torn or damaged, and are reported rather than believed.
+    pub journal_damaged: usize,
+    /// Leases of this installation's previous life that were settled by their policy.
+    pub leases_settled: usize,
+}
+
+impl<S: Store> Ledger<S> {
+    /// A ledger on this store. Must be called inside a tokio runtime.
+    ///
+    /// Declare kinds next; the first operation, or [`Ledger::start`], settles what a previous life
+    /// of this installation left behind.
+    pub fn open(store: S, settings: Settings) -> Result<Self> {
+        let store = Arc::new(store);
+        let name = settings.installation.as_deref().map(|name| store.hold(name)).transpose()?;
+        let front = Front::start(Arc::clone(&store), settings.batch_max, settings.waiting_max);
+        let inner = Inner {
+            worker: settings.worker_name(),
+            recorder: Recorder::new(front.clone(), &settings),
+            installation: settings.installation.as_deref().map(Arc::from),
+            kinds: RwLock::default(),
+            started: OnceCell::new(),
+            running: watch::Sender::new(Running::default()),
+            loops: Mutex::default(),
+            name: Mutex::new(name),
+            store,
+            front,
+            settings,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// Declares a kind. A kind has one declaration: the same again is fine, a different one is refused.
+    pub fn kind<C: Class>(&self, kind: Kind<C>) -> Result<KindHandle<S, C>> {
+        let (terms, reconciler) = kind.declared()?;
+        question_required(&terms, reconciler.as_ref())?;
+        Ok(KindHandle { ledger: self.clone(), terms: self.declare(terms, reconciler)?, class: PhantomData })
+    }
+
+    fn declare(&self, terms: Terms, reconciler: Option<Reconciler>) -> Result<Arc<Terms>> {
+        let mut declared = self.inner.kinds.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = declared.kinds.get(&terms.kind) {
+            if **known == terms {
+                return Ok(Arc::clone(known));
+            }
+            return Err(Error::new(KIND_MISMATCH, format!("kind {} was declared before with other terms", terms.kind)));
+        }
+        let terms = Arc::new(terms);
+        let mut kinds = Kinds::clone(&declared.kinds);
+        kinds.insert(terms.kind.clone(), Arc::clone(&terms));
+        declared.kinds = Arc::new(kinds);
+        if let Some(reconciler) = reconciler {
+            declared.reconcilers.insert(terms.kind.clone(), reconciler);
+        }
+        Ok(terms)
+    }
+
+    /// Records what the journal kept, settles what a previous life held, and starts the loops. Once; later calls only tell.
+    pub async fn start(&self) -> Result<Started> {
+        self.inner.started.get_or_try_init(|| self.begin()).await.copied()
+    }
+
+    async fn begin(&self) -> Result<Started> {
+        let (journal_recorded, journal_damaged) = recorder::recover(self).await?;
+        let mut started = Started { journal_recorded, journal_damaged, leases_settled: 0 };
+        if let Some(installation) = &self.inner.installation {
+            let scope = SweepScope::DeadHolder(Arc::clone(installation));
+            started.leases_settled = sweeper::sweep_all(self, &scope).await?;
+        }
+        if started != Started::default() {
+            tracing::warn!(
+                journal_recorded,
+                journal_damaged,
+                leases_settled = started.leases_settled,
+                "settled what a previous life left behind"
+            );
+        }
+        let mut loops = self.inner.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        loops.push(sweeper::start(self));
+        loops.push(reconciler::start(self));
+        loops.push(pruner::start(self));
+        loops.push(recorder::start(self));
+        Ok(started)
+    }
+
+    /// The store, for reading and for operators' verbs.
+    pub fn store(&self) -> &S {
+        &self.inner.store
+    }
+
+    /// The declared kinds.
+    pub fn kinds(&self) -> Arc<Kinds> {
+        Arc::clone(&self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).kinds)
+    }
+
+    pub(crate) fn reconcilers(&self) -> HashMap<KindName, Reconciler> {
+        self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).reconcilers.clone()
+    }
+
+    /// A fresh attempt id.
+    pub fn attempt_id(&self) -> AttemptId {
+        AttemptId::from_random(self.inner.settings.random.bytes())
+    }
+
+    pub(crate) fn jitter(&self) -> Jitter {
+        let [a, b, c, d, ..] = self.inner.settings.random.bytes();
+        Jitter(u32::from_be_bytes([a, b, c, d]))
+    }
+
+    /// The holder of a lease that this process' own `perform` has.
+    pub(crate) fn own_holder(&self) -> Holder {
+        Holder { worker: Arc::clone(&self.inner.worker), installation: self.inner.installation.clone() }
+    }
+
+    /// The holder of a lease that a caller has.
+    pub(crate) fn caller_holder(&self) -> Holder {
+        Holder { worker: Arc::clone(&self.inner.worker), installation: None }
+    }
+
+    /// Lets an attempt in, unless the ledger is stopping.
+    pub(crate) fn enter(&self) -> Result<Entrance<S>> {
+        let mut admitted = false;
+        self.inner.running.send_if_modified(|running| {
+            admitted = !running.stopping;
+            running.attempts += usize::from(admitted);
+            admitted
+        });
+        if admitted {
+            Ok(Entrance { ledger: self.clone() })
+        } else {
+            Err(Error::new(SHUTTING_DOWN, "this process drains and grants nothing new"))
+        }
+    }
+
+    /// Ends the loops and gives the installation's name back.
+    pub(crate) fn end_loops(&self) {
+        for running in self.inner.loops.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            running.abort();
+        }
+        drop(self.inner.name.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+/// An attempt under way; counted until it is dropped.
+pub(crate) struct Entrance<S: Store> {
+    ledger: Ledger<S>,
+}
+
+impl<S: Store> Drop for Entrance<S> {
+    fn drop(&mut self) {
+        self.ledger.inner.running.send_modify(|running| running.attempts -= 1);
+    }
+}
+
+/// A declared kind of class `C`.
+pub struct KindHandle<S, C> {
+    pub(crate) ledger: Ledger<S>,
+    pub(crate) terms: Arc<Terms>,
+    class: PhantomData<C>,
+}
+
+impl<S, C> Clone for KindHandle<S, C> {
+    fn clone(&self) -> Self {
+        Self { ledger: self.ledger.clone(), terms: Arc::clone(&self.terms), class: PhantomData }
+    }
+}
+
+impl<S: Store, C: Class> KindHandle<S, C> {
+    /// One operation of this kind.
+    pub fn operation(&self, id: OperationId) -> Operation<S, C> {
+        Operation::new(self.clone(), id)
+    }
+
+    /// What its declaration fixed.
+    pub fn terms(&self) -> &Arc<Terms> {
+        &self.terms
+    }
+}

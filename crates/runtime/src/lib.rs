@@ -1,0 +1,55 @@
+//! The loops around the rules: batching, performing, sweeping, asking, pruning, journal, shutdown.
+//!
+//! Time, chance, the store and every outside call come in through ports, so that a test can drive
+//! the whole runtime.
+//!
+//! # Layout
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `ledger` | the handle: declares kinds, starts and stops |
+//! | `kind` | the typed declaration of a kind |
+//! | `operation` | one operation: claim it, perform it, or run it in a transaction |
+//! | `perform` | around an outside effect: deadline, heartbeat, record |
+//! | `attempt` | what a closure is handed; `may_send` |
+//! | `call` | what a failed call means |
+//! | `held` | a lease in the caller's hand |
+//! | `front` | one at a time outside, batches inside |
+//! | `recorder`, `journal` | outcomes that could not be recorded |
+//! | `sweeper`, `reconciler`, `pruner` | the loops |
+//! | `every` | what these loops share |
+//! | `settings` | every limit and interval |
+//! | `system` | the system's clock and chance |
+
+mod attempt;
+mod call;
+mod every;
+mod front;
+mod held;
+mod journal;
+mod kind;
+mod ledger;
+mod once;
+mod operation;
+mod perform;
+mod pruner;
+mod reconciler;
+mod recorder;
+mod settings;
+mod shutdown;
+mod sweeper;
+mod system;
+
+pub use attempt::{Attempt, Quiet, TooLate};
+pub use call::CallFailure;
+pub use held::{Claimed, HeldLease};
+pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
+pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
+pub use ledger::{KindHandle, Ledger, Started};
+pub use once::Once;
+pub use operation::Operation;
+pub use perform::{Performed, Rejection};
+pub use pruner::FileArchive;
+pub use settings::Settings;
+pub use shutdown::Shutdown;
+pub use system::{SystemClock, SystemRandom};

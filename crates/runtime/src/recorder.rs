@@ -1,0 +1,164 @@
+//! Records outcomes, past the lease if need be; what cannot be recorded waits in the journal.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use onefold_core::effect::{Contract, EffectClass, Terms};
+use onefold_core::error::{Class, OUTCOME_NOT_RECORDED, STORE_UNAVAILABLE};
+use onefold_core::ledger::{RecordRequest, Recorded};
+use onefold_core::ports::{Clock, Store};
+use onefold_core::retry::Jitter;
+use onefold_core::{Error, Result};
+use tokio::task::JoinHandle;
+
+use crate::every::every;
+use crate::front::Front;
+use crate::journal::{Journal, JournalEntry};
+use crate::ledger::Ledger;
+use crate::settings::Settings;
+
+/// How long to wait between two tries to record.
+const TRY_EVERY: Duration = Duration::from_millis(200);
+
+/// Records outcomes until they are recorded.
+pub(crate) struct Recorder {
+    front: Front,
+    clock: Arc<dyn Clock>,
+    record_for: Duration,
+    journal: Option<Arc<dyn Journal>>,
+    /// Outcomes of this life that still wait.
+    waiting: Mutex<Vec<RecordRequest>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(front: Front, settings: &Settings) -> Self {
+        Self {
+            front,
+            clock: Arc::clone(&settings.clock),
+            record_for: settings.record_for,
+            journal: settings.journal.clone(),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Records an outcome; when the store does not take it in time, it waits in the journal and the caller is told so.
+    pub(crate) async fn record(&self, request: RecordRequest) -> Result<Recorded> {
+        let give_up = self.clock.monotonic().saturating_add(self.record_for);
+        loop {
+            match self.front.record(request.clone()).await {
+                Err(error) if may_pass(&error) => {
+                    if self.clock.monotonic() >= give_up {
+                        return Err(self.set_aside(request, error).await);
+                    }
+                    self.clock.sleep(TRY_EVERY).await;
+                }
+                recorded => return recorded,
+            }
+        }
+    }
+
+    /// Keeps an outcome that the store did not take. Nobody is told success or failure.
+    async fn set_aside(&self, request: RecordRequest, cause: Error) -> Error {
+        let reference = request.key.reference();
+        let entry = JournalEntry {
+            key: request.key.clone(),
+            fence: request.fence,
+            attempt_id: request.attempt_id,
+            outcome: request.outcome.clone(),
+        };
+        let written = match self.journal.clone() {
+            None => Err("no journal is configured".to_owned()),
+            Some(journal) => tokio::task::spawn_blocking(move || journal.append(&entry))
+                .await
+                .map_err(|cause| cause.to_string())
+                .and_then(|written| written.map_err(|cause| cause.to_string())),
+        };
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+        tracing::error!(operation = %reference, error_code = %cause.code(), journaled = written.is_ok(), "outcome not recorded");
+        let detail = match written {
+            Ok(()) => format!("operation {reference} was attempted and its outcome waits in the journal"),
+            Err(why) => format!("operation {reference} was attempted and its outcome waits in memory only: {why}"),
+        };
+        Error::new(OUTCOME_NOT_RECORDED, detail).caused_by(cause)
+    }
+
+    /// Tries everything that waits once more; the journal is cleared when nothing waits any longer.
+    async fn try_waiting(&self) {
+        let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+        if waiting.is_empty() {
+            return;
+        }
+        let mut left = Vec::new();
+        for request in waiting {
+            match self.front.record(request.clone()).await {
+                Err(error) if may_pass(&error) => left.push(request),
+                Ok(_) => tracing::info!(operation = %request.key.reference(), "waiting outcome recorded"),
+                Err(error) => tracing::error!(operation = %request.key.reference(), error_code = %error.code(), "waiting outcome refused"),
+            }
+        }
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.extend(left);
+        if !waiting.is_empty() {
+            return;
+        }
+        if let Some(Err(cause)) = self.journal.as_ref().map(|journal| journal.clear()) {
+            tracing::warn!(%cause, "journal not cleared; its outcomes are recorded and will be accepted again");
+        }
+    }
+}
+
+/// Whether the store may take it later.
+fn may_pass(error: &Error) -> bool {
+    match error.code().descriptor().class {
+        Class::Contention | Class::Dependency | Class::Operational | Class::Process => true,
+        Class::Validation
+        | Class::DomainRule
+        | Class::Authorization
+        | Class::NotFound
+        | Class::Conflict
+        | Class::Duplicate
+        | Class::OptimisticLock
+        | Class::Contract
+        | Class::Bug => false,
+    }
+}
+
+/// Records what an earlier life left in the journal; answers how many, and how many lines were damaged.
+pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usize)> {
+    let Some(journal) = &ledger.inner.settings.journal else {
+        return Ok((0, 0));
+    };
+    let unreadable =
+        |cause: std::io::Error| Error::new(STORE_UNAVAILABLE, format!("the journal cannot be read: {cause}")).caused_by(cause);
+    let journaled = journal.read().map_err(unreadable)?;
+    for entry in &journaled.entries {
+        let request = RecordRequest {
+            key: entry.key.clone(),
+            fence: entry.fence,
+            attempt_id: entry.attempt_id,
+            outcome: entry.outcome.clone(),
+            terms: terms_of(ledger, entry),
+            jitter: Jitter::default(),
+        };
+        let recorded = ledger.inner.front.record(request).await?;
+        tracing::info!(operation = %entry.key.reference(), ?recorded, "journaled outcome recorded");
+    }
+    if journaled.damaged > 0 {
+        tracing::error!(lines = journaled.damaged, "the journal has damaged lines; they are kept aside and not believed");
+    }
+    if !journaled.entries.is_empty() || journaled.damaged > 0 {
+        journal.clear().map_err(unreadable)?;
+    }
+    Ok((journaled.entries.len(), journaled.damaged))
+}
+
+/// The kind's terms; for a kind that is no longer declared, the stored contract decides.
+fn terms_of<S: Store>(ledger: &Ledger<S>, entry: &JournalEntry) -> Arc<Terms> {
+    let laxest = || Arc::new(Terms::new(entry.key.kind.clone(), Contract::default_of(EffectClass::Pure)));
+    ledger.kinds().get(&entry.key.kind).cloned().unwrap_or_else(laxest)
+}
+
+/// Tries what waits again and again, until this process ends.
+pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
+    every(ledger, TRY_EVERY * 5, |ledger| Box::pin(async move { ledger.inner.recorder.try_waiting().await }))
+}

@@ -1,0 +1,38 @@
+//! Stopping: nothing new is granted, what is under way is recorded, the rest is left to its lease.
+
+use std::time::Duration;
+
+use onefold_core::ports::Store;
+
+use crate::ledger::Ledger;
+
+/// How to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Let attempts under way end and record, for at most this long.
+    Drain {
+        /// How long.
+        within: Duration,
+    },
+    /// Stop at once; attempts under way become whatever their policy says.
+    Now,
+}
+
+impl<S: Store> Ledger<S> {
+    /// Stops: new claims are refused with `SHUTTING_DOWN`. Answers how many attempts were still under way.
+    pub async fn shutdown(&self, how: Shutdown) -> usize {
+        self.inner.running.send_modify(|running| running.stopping = true);
+        let left = match how {
+            Shutdown::Now => self.inner.running.borrow().attempts,
+            Shutdown::Drain { within } => {
+                let mut running = self.inner.running.subscribe();
+                tokio::select! {
+                    _ = running.wait_for(|running| running.attempts == 0) => 0,
+                    () = self.inner.settings.clock.sleep(within) => self.inner.running.borrow().attempts,
+                }
+            }
+        };
+        self.end_loops();
+        left
+    }
+}
