@@ -36,7 +36,7 @@ pub use claim::{Claim, ClaimRequest, Holder, decide};
 pub(crate) use entry::named;
 pub use entry::{Entry, Origin, SettledBy, SideEffect, Source, Status};
 pub use expiry::{OVERDUE_FOR, Sweep, SweepReason, sweep};
-pub use lease::{Lease, RenewRequest, Renewed, renew};
+pub use lease::{Lease, RenewRequest, Renewed, provider_key, renew};
 pub use once::{Once, OnceRequest, performed, once};
 pub use outcome::{Completion, Digest, Failure, Outcome, Replay, StoredResult};
 pub use reconcile::{Question, ReconcileRequest, ReconcilerAnswer, Reconciled, reconcile};

@@ -94,5 +94,5 @@ pub use onefold_core as core;
 /// The embedded store's defaults, on the system's clock.
 #[cfg(feature = "sqlite")]
 pub fn sqlite_options() -> SqliteOptions {
-    SqliteOptions::new(std::sync::Arc::new(SystemClock), std::sync::Arc::new(SystemRandom))
+    SqliteOptions::new(std::sync::Arc::new(SystemClock), std::sync::Arc::new(SystemRandom::default()))
 }

@@ -9,8 +9,9 @@ use onefold_core::error::{
 };
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
-    Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest, Renewed, Replay, Status,
+    AttemptId, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest, Renewed, Replay, Status,
 };
+use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
 use onefold_core::{Error, Result, Timestamp};
 use serde::Serialize;
@@ -51,17 +52,42 @@ pub enum Claimed<S> {
 pub struct HeldLease<S> {
     ledger: Ledger<S>,
     terms: Arc<Terms>,
-    lease: Lease,
+    grip: Grip,
+    lease: Option<Lease>,
+}
+
+/// What names a grant: the operation, its fence, and whose it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Grip {
+    pub(crate) key: OperationKey,
+    pub(crate) fence: u64,
+    pub(crate) attempt_id: AttemptId,
+}
+
+impl From<&Lease> for Grip {
+    fn from(lease: &Lease) -> Self {
+        Self { key: lease.key.clone(), fence: lease.fence, attempt_id: lease.attempt_id }
+    }
 }
 
 impl<S: Store> HeldLease<S> {
     pub(crate) fn new(ledger: Ledger<S>, terms: Arc<Terms>, lease: Lease) -> Self {
-        Self { ledger, terms, lease }
+        Self { ledger, terms, grip: Grip::from(&lease), lease: Some(lease) }
     }
 
-    /// The grant.
-    pub fn lease(&self) -> &Lease {
-        &self.lease
+    /// The grant that a caller presents again, by its fence and attempt id.
+    pub(crate) fn presented(ledger: Ledger<S>, terms: Arc<Terms>, grip: Grip) -> Self {
+        Self { ledger, terms, grip, lease: None }
+    }
+
+    /// The grant, where it was given here.
+    pub fn lease(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// Which grant it is.
+    pub fn fence(&self) -> u64 {
+        self.grip.fence
     }
 
     /// It took hold, with this result.
@@ -73,13 +99,13 @@ impl<S: Store> HeldLease<S> {
     /// Records what happened. Answered only after it is durable; the same again is accepted.
     pub async fn record(self, outcome: Outcome) -> Result<Status> {
         outcome.checked()?;
-        let request = record_request(&self.ledger, &self.terms, &self.lease, outcome);
+        let request = record_request(&self.ledger, &self.terms, self.grip, outcome);
         accepted(self.ledger.inner.front.record(request).await?)
     }
 
     /// Says that it is alive.
     pub async fn renew(&self) -> Result<Timestamp> {
-        match self.ledger.inner.front.renew(renew_request(&self.terms, &self.lease)).await? {
+        match self.ledger.inner.front.renew(renew_request(&self.terms, self.grip.clone())).await? {
             Renewed::Until(until) => Ok(until),
             Renewed::Ended => Err(refused(LEASE_ENDED, "the attempt has ended")),
             Renewed::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
@@ -88,7 +114,7 @@ impl<S: Store> HeldLease<S> {
 
     /// Gives it back: nothing was sent.
     pub async fn release(self) -> Result<()> {
-        match self.ledger.inner.front.release(release_request(&self.terms, &self.lease)).await? {
+        match self.ledger.inner.front.release(release_request(&self.terms, self.grip)).await? {
             Released::Released => Ok(()),
             Released::Ended => Err(refused(LEASE_ENDED, "the attempt had ended before")),
             Released::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
@@ -96,23 +122,19 @@ impl<S: Store> HeldLease<S> {
     }
 }
 
-pub(crate) fn record_request<S: Store>(ledger: &Ledger<S>, terms: &Arc<Terms>, lease: &Lease, outcome: Outcome) -> RecordRequest {
-    RecordRequest {
-        key: lease.key.clone(),
-        fence: lease.fence,
-        attempt_id: lease.attempt_id,
-        outcome,
-        terms: Arc::clone(terms),
-        jitter: ledger.jitter(),
-    }
+pub(crate) fn record_request<S: Store>(ledger: &Ledger<S>, terms: &Arc<Terms>, grip: Grip, outcome: Outcome) -> RecordRequest {
+    let Grip { key, fence, attempt_id } = grip;
+    RecordRequest { key, fence, attempt_id, outcome, terms: Arc::clone(terms), jitter: ledger.jitter() }
 }
 
-pub(crate) fn renew_request(terms: &Arc<Terms>, lease: &Lease) -> RenewRequest {
-    RenewRequest { key: lease.key.clone(), fence: lease.fence, attempt_id: lease.attempt_id, terms: Arc::clone(terms) }
+pub(crate) fn renew_request(terms: &Arc<Terms>, grip: Grip) -> RenewRequest {
+    let Grip { key, fence, attempt_id } = grip;
+    RenewRequest { key, fence, attempt_id, terms: Arc::clone(terms) }
 }
 
-pub(crate) fn release_request(terms: &Arc<Terms>, lease: &Lease) -> ReleaseRequest {
-    ReleaseRequest { key: lease.key.clone(), fence: lease.fence, attempt_id: lease.attempt_id, terms: Arc::clone(terms) }
+pub(crate) fn release_request(terms: &Arc<Terms>, grip: Grip) -> ReleaseRequest {
+    let Grip { key, fence, attempt_id } = grip;
+    ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms) }
 }
 
 fn refused(code: Code, detail: &str) -> Error {

@@ -12,7 +12,7 @@ use onefold_core::effect::{
 };
 use onefold_core::error::{DECLARATION_INVALID, Error, Result};
 use onefold_core::fingerprint::Mode;
-use onefold_core::ledger::{Completion, Entry, Question, ReconcilerAnswer, StoredResult};
+use onefold_core::ledger::{Completion, Entry, Question, ReconcilerAnswer, StoredResult, provider_key};
 use onefold_core::operation::KindName;
 use onefold_core::ports::BoxFuture;
 use onefold_core::retry::{Category, Schedule};
@@ -171,17 +171,18 @@ impl<C: Class> Kind<C> {
 /// What a question is about.
 #[derive(Debug, Clone)]
 pub struct Asked {
+    key: Arc<str>,
     entry: Entry,
 }
 
 impl Asked {
     pub(crate) fn new(entry: Entry) -> Self {
-        Self { entry }
+        Self { key: provider_key(&entry.key.id, entry.fence, entry.contract.policy()), entry }
     }
 
-    /// The operation's id: the key that every attempt sent.
+    /// The key that the attempt sent.
     pub fn key(&self) -> &str {
-        self.entry.key.id.as_str()
+        &self.key
     }
 
     /// The business key, where one was given.

@@ -11,7 +11,7 @@ use onefold_core::ports::Store;
 use onefold_core::{Error, Result};
 use serde::Serialize;
 
-use crate::held::{Claimed, HeldLease};
+use crate::held::{Claimed, Grip, HeldLease};
 use crate::ledger::KindHandle;
 
 /// One operation of a kind; says where it comes from, then is performed, claimed or run in a transaction.
@@ -101,5 +101,12 @@ impl<S: Store, C: Class> Operation<S, C> {
             Claim::Unknown { since, next_ask, incident } => Claimed::Unknown { since, next_ask, incident },
             Claim::Waiting { until } => Claimed::Waiting { until },
         })
+    }
+
+    /// The lease of a caller that presents its fence and attempt id again, to record, renew or release.
+    pub fn held(&self, fence: u64, attempt_id: AttemptId) -> HeldLease<S> {
+        let key = OperationKey::new(self.tenant.clone(), self.kind.terms.kind.clone(), self.id.clone());
+        let grip = Grip { key, fence, attempt_id };
+        HeldLease::presented(self.kind.ledger.clone(), Arc::clone(&self.kind.terms), grip)
     }
 }

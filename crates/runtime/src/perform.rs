@@ -95,7 +95,7 @@ impl<S: Store, C: Performs> Operation<S, C> {
         match ledger.inner.front.claim(claim).await? {
             Claim::Granted(lease) => {
                 // The grant is here: from now on the attempt runs to its end, whoever waits for it.
-                let attempt = Attempt::new(lease, Arc::clone(&ledger.inner.settings.clock), started);
+                let attempt = Attempt::new(lease, terms.contract.policy(), Arc::clone(&ledger.inner.settings.clock), started);
                 let holding = Holding { ledger, terms, attempt, _entrance: entrance };
                 let running = tokio::spawn(holding.run::<C, T, F, Fut>(effect));
                 running.await.map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
@@ -120,7 +120,7 @@ where
     let Claim::Granted(lease) = decide(None, &claim, now)?.answer else {
         return Err(Error::new(UNEXPECTED, "an absent operation was not granted"));
     };
-    let attempt = Attempt::new(lease, Arc::clone(clock), started);
+    let attempt = Attempt::new(lease, claim.terms.contract.policy(), Arc::clone(clock), started);
     Ok(match effect(attempt).await {
         Ok(output) => Performed::Completed { result: C::split(output).0, replayed: false },
         Err(failure) if failure.meaning == Meaning::Final => Performed::Rejected(Rejection {
@@ -223,7 +223,7 @@ impl<S: Store> Holding<S> {
         tokio::spawn(async move {
             loop {
                 ledger.inner.settings.clock.sleep(terms.lease_for / 3).await;
-                match ledger.inner.front.renew(renew_request(&terms, attempt.lease())).await {
+                match ledger.inner.front.renew(renew_request(&terms, attempt.lease().into())).await {
                     Ok(Renewed::Until(_)) => {}
                     Ok(Renewed::Ended | Renewed::NeverGranted) => {
                         attempt.lose();
@@ -267,14 +267,14 @@ impl<S: Store> Holding<S> {
 
     /// Nothing was sent: the grant goes back, and the caller is told when trying again makes sense.
     async fn release<T>(self, failure: &CallFailure) -> Result<Performed<T>> {
-        let request = release_request(&self.terms, self.attempt.lease());
+        let request = release_request(&self.terms, self.attempt.lease().into());
         self.ledger.inner.front.release(request).await?;
         let wait = failure.retry_hint().unwrap_or(Duration::from_secs(1)).min(Schedule::WAIT_MAX);
         Ok(Performed::Waiting { until: self.ledger.inner.settings.clock.now().plus(wait) })
     }
 
     async fn record(&self, outcome: Outcome) -> Result<Recorded> {
-        let request = record_request(&self.ledger, &self.terms, self.attempt.lease(), outcome);
+        let request = record_request(&self.ledger, &self.terms, self.attempt.lease().into(), outcome);
         self.ledger.inner.recorder.record(request).await
     }
 }

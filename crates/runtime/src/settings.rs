@@ -62,7 +62,7 @@ impl Default for Settings {
             batch_max: 256,
             waiting_max: 16_384,
             clock: Arc::new(SystemClock),
-            random: Arc::new(SystemRandom),
+            random: Arc::new(SystemRandom::default()),
             faults: Arc::new(NoFaults),
         }
     }

@@ -1,6 +1,6 @@
 //! What may happen next.
 
-use onefold_core::ledger::{Entry, Resolution, SideEffect, Status, Sweep, SweepReason, Verb, sweep};
+use onefold_core::ledger::{Entry, Resolution, SideEffect, Status, Sweep, SweepReason, Verb};
 use onefold_core::retry::Jitter;
 use stateright::{Model, Property};
 
@@ -37,7 +37,7 @@ pub(crate) enum Action {
     Release(u8),
     /// The answer to its release was lost; it releases again.
     ReleaseAgain(u8),
-    /// The sweeper finds something overdue.
+    /// The sweeper looks whether something is overdue.
     Sweep,
     /// The sweeper learns that the holder is dead.
     SweepDead,
@@ -53,6 +53,35 @@ pub(crate) enum Action {
     Retry,
 }
 
+impl Action {
+    /// Whether something goes wrong that a run allows only so often.
+    fn is_mishap(self) -> bool {
+        match self {
+            Self::ClaimUnanswered(_)
+            | Self::Crash(_)
+            | Self::TurnAway(_)
+            | Self::Record(_, Said::GaveUp)
+            | Self::RecordAgain(_)
+            | Self::ReleaseAgain(_)
+            | Self::CannotTell => true,
+            Self::Tick
+            | Self::Claim(_)
+            | Self::AskAgain(_)
+            | Self::Renew(_)
+            | Self::Send(_)
+            | Self::Arrive(_)
+            | Self::Record(_, Said::Completed | Said::Unknown | Said::NotApplied)
+            | Self::Release(_)
+            | Self::Sweep
+            | Self::SweepDead
+            | Self::PutQuestion
+            | Self::Deliver
+            | Self::Resolve(_)
+            | Self::Retry => false,
+        }
+    }
+}
+
 /// What a person finds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
@@ -66,14 +95,15 @@ impl Model for World {
     type Action = Action;
 
     fn init_states(&self) -> Vec<State> {
-        vec![State::start(self.scenario.workers, self.scenario.attempts_each)]
+        vec![State::start(&self.scenario)]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         if state.broken.is_some() {
             return;
         }
-        if state.tick < self.scenario.end {
+        // Time counts from the first claim: before it there is nothing to wait for.
+        if state.tick < self.scenario.end && state.entry().is_some() {
             actions.push(Action::Tick);
         }
         for (worker, _) in (0..).zip(&state.workers) {
@@ -86,13 +116,16 @@ impl Model for World {
             self.keeper_actions(state, entry, actions);
             self.person_actions(state, entry, actions);
         }
+        if state.mishaps == 0 {
+            actions.retain(|action| !action.is_mishap());
+        }
     }
 
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = state.clone();
         self.apply(&mut next, action);
-        // Workers are alike: their order says nothing.
-        next.workers.sort_unstable();
+        next.mishaps -= u8::from(action.is_mishap());
+        self.settle(&mut next);
         (next != *state).then_some(next)
     }
 
@@ -106,17 +139,17 @@ impl World {
         let worker = &state.workers[usize::from(number)];
         // Every lease ends within the time that is looked at, so that nothing is left half-way.
         let time_left = state.tick + self.scenario.deadline <= self.scenario.end;
-        let free = !matches!(worker.phase, Phase::Unanswered(_) | Phase::Holding(_) | Phase::Sent(_, Heard::Done));
+        let free = matches!(worker.phase, Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_));
         if free && worker.attempts_left > 0 && time_left {
             actions.extend([Action::Claim(number), Action::ClaimUnanswered(number)]);
         }
         match worker.phase {
             Phase::Idle => {}
             Phase::Unanswered(_) => actions.extend([Action::AskAgain(number), Action::Crash(number)]),
-            Phase::Holding(grant) => {
+            Phase::Holding(_, deadline) => {
                 actions.extend([Action::Release(number), Action::Renew(number), Action::Crash(number)]);
                 actions.extend([Action::Record(number, Said::NotApplied), Action::Record(number, Said::GaveUp)]);
-                if state.now() < grant.deadline {
+                if state.now() < deadline {
                     actions.push(Action::Send(number));
                 }
             }
@@ -134,7 +167,7 @@ impl World {
     }
 
     fn keeper_actions(&self, state: &State, entry: &Entry, actions: &mut Vec<Action>) {
-        if sweep(entry, &self.sweeper(SweepReason::Expired), state.now()).is_some() {
+        if !matches!(entry.status, Status::Completed | Status::FailedFinal | Status::Released) {
             actions.push(Action::Sweep);
         }
         if entry.status == Status::Started && state.dead == Some(entry.fence) {
@@ -155,10 +188,10 @@ impl World {
         }
         let open = entry.status == Status::Unknown
             || (entry.status == Status::FailedRetryable && entry.side_effect == SideEffect::Unknown);
-        if open && !state.provider.effects.is_empty() {
+        if open && state.provider.effects > 0 {
             actions.push(Action::Resolve(Finding::TookHold));
         }
-        let quiet = state.provider.effects.is_empty() && state.provider.wire.is_empty();
+        let quiet = state.provider.effects == 0 && state.provider.wire.is_empty();
         if open && quiet && state.now() >= entry.deadline.plus(self.terms.settle) {
             actions.extend([Action::Resolve(Finding::DidNotHappen), Action::Resolve(Finding::Failed)]);
         }

@@ -22,7 +22,7 @@ impl World {
         let Some(fence) = state.entry().map(|entry| entry.fence) else {
             return;
         };
-        let took_hold = !state.provider.effects.is_empty();
+        let took_hold = state.provider.effects > 0;
         if self.scenario.under == Under::Void && !took_hold {
             state.provider.voided.insert(fence);
         }

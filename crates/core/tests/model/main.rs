@@ -10,6 +10,7 @@
 //! | `state` | one moment of the world |
 //! | `action` | what may happen next |
 //! | `step` · `keepers` | what it changes: workers and provider · sweeper, reconciler, person |
+//! | `view` | what tells two moments apart |
 //! | `properties` | what must hold, and what must be reachable |
 //!
 //! Three workers instead of two: `ONEFOLD_MODEL_FULL=1`.
@@ -20,6 +21,7 @@ mod properties;
 mod scenario;
 mod state;
 mod step;
+mod view;
 
 use std::collections::BTreeSet;
 use std::time::Instant;

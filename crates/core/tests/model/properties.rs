@@ -37,14 +37,14 @@ fn sometimes(name: &'static str, situation: fn(&World, &State) -> bool) -> Prope
 fn invariants() -> Vec<Property<World>> {
     vec![
         always(ONE_EFFECT, |world, state| {
-            world.repeatable() || state.provider.effects.len() <= 1
+            world.repeatable() || state.provider.effects <= 1
         }),
         always("no single step breaks its promise", |_, state| state.broken.is_none()),
         always("an unknown operation has an incident or a question", |_, state| {
             holds(state, |entry| entry.status != Status::Unknown || entry.incident.is_some() || entry.next_ask_at.is_some())
         }),
         always("the entry points at the open incident, and only at that", |_, state| {
-            let open = state.store.incident.as_ref().map(|open| &open.0.id);
+            let open = state.store.incident.as_ref().map(|open| &open.id);
             state.entry().and_then(|entry| entry.incident.as_ref()) == open
         }),
         always("an unknown effect waits for a repetition only where one is declared", |world, state| {
@@ -56,12 +56,12 @@ fn invariants() -> Vec<Property<World>> {
             holds(state, |entry| !(one_key && waits_unknown(entry)) || entry.escalate_at.is_some())
         }),
         always("completed by its holder means that it happened", |_, state| {
-            let happened = !state.provider.effects.is_empty();
+            let happened = state.provider.effects > 0;
             let by_holder = |entry: &Entry| entry.settled_by == Some(SettledBy::Holder);
             holds(state, |entry| entry.status != Status::Completed || !by_holder(entry) || happened)
         }),
         always("final and not applied means that it did not happen", |_, state| {
-            let happened = !state.provider.effects.is_empty();
+            let happened = state.provider.effects > 0;
             let final_no = |entry: &Entry| entry.status == Status::FailedFinal && entry.side_effect == SideEffect::NotApplied;
             holds(state, |entry| !(final_no(entry) && happened))
         }),
@@ -69,7 +69,7 @@ fn invariants() -> Vec<Property<World>> {
             holds(state, |entry| entry.completed_at.is_some() == entry.is_settled())
         }),
         always(NOBODY_NEEDED, |_, state| {
-            state.provider.reached || state.fell_silent || state.status() != Some(Status::Unknown)
+            state.touched || state.status() != Some(Status::Unknown)
         }),
         always("nothing is ever left without a way forward", has_way_forward),
     ]
@@ -96,7 +96,10 @@ fn has_way_forward(world: &World, state: &State) -> bool {
             let claim = decide(Some(entry), &request, state.now().plus(TICK)).expect("one key is in use").answer;
             matches!(claim, Claim::Granted(_)) || entry.escalate_at.is_some()
         }
-        Status::Started => sweep(entry, &world.sweeper(SweepReason::Expired), entry.lease_until).is_some(),
+        Status::Started => {
+            let over = state.now() >= entry.lease_until;
+            !over || sweep(entry, &world.sweeper(SweepReason::Expired), state.now()).is_some()
+        }
     }
 }
 
@@ -118,7 +121,7 @@ fn reachable(under: Under) -> Vec<Property<World>> {
     match under {
         Under::SameKey | Under::Rerun => {
             properties.push(sometimes(DUPLICATE, |_, state| {
-                state.store.incident.as_ref().is_some_and(|open| open.0.error_code == DUPLICATE_SUSPECTED)
+                state.store.incident.as_ref().is_some_and(|open| open.error_code == DUPLICATE_SUSPECTED)
             }));
         }
         Under::Ask | Under::Void => properties.push(sometimes(GRANTED_AFTER_NO, granted_after_no)),
@@ -161,7 +164,7 @@ fn closed_by_its_holder(world: &World, state: &State) -> bool {
             let request = world.record_request(grant, Said::Completed);
             let decision = record(Some(entry), None, &request, state.now());
             decision.transition.is_some_and(|mut transition| {
-                let written = transition.settle_incident(Some(open.0.clone()));
+                let written = transition.settle_incident(Some(open.clone()));
                 transition.entry.status == Status::Completed && !written.as_ref().is_some_and(Incident::is_open)
             })
         }

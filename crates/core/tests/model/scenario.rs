@@ -66,6 +66,9 @@ pub(crate) struct Scenario {
     pub(crate) under: Under,
     pub(crate) workers: u8,
     pub(crate) attempts_each: u8,
+    /// How many things may go wrong besides pauses, late sends and lost answers of the provider: crashes,
+    /// lost answers of the ledger, refusals, providers that cannot tell.
+    pub(crate) mishaps: u8,
     /// The last tick.
     pub(crate) end: u8,
     pub(crate) lease: u8,
@@ -86,7 +89,8 @@ impl Scenario {
             under,
             workers: if full { 3 } else { 2 },
             attempts_each: 2,
-            end: 4,
+            mishaps: std::env::var("MIS").map_or(2, |v| v.parse().unwrap()),
+            end: std::env::var("END").map_or(4, |v| v.parse().unwrap()),
             lease: 1,
             deadline: 1,
             settle: 1,

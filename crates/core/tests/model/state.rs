@@ -1,43 +1,44 @@
 //! What the world looks like at one moment: store, workers, wire, provider, reconciler.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{Hash, Hasher};
 
 use onefold_core::Timestamp;
-use onefold_core::effect::Policy;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, AttemptId, Entry, Status, Transition};
 
-use crate::scenario::at;
+use crate::scenario::{Scenario, at};
 
-/// One moment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// One moment. What tells two of them apart is in `view`.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) tick: u8,
     pub(crate) store: Store,
     pub(crate) workers: Vec<Worker>,
+    /// How many more things may go wrong.
+    pub(crate) mishaps: u8,
     pub(crate) provider: Provider,
     /// A question put to the provider whose answer is not in the ledger yet.
     pub(crate) question: Option<Pending>,
     /// The fence whose holder is proved dead.
     pub(crate) dead: Option<u64>,
-    /// Whether a holder ever crashed or let its lease pass.
-    pub(crate) fell_silent: bool,
+    /// Whether anybody ever sent anything, crashed, or let a lease pass.
+    pub(crate) touched: bool,
     /// A promise about a single step that was broken on the way here.
     pub(crate) broken: Option<&'static str>,
 }
 
 impl State {
-    pub(crate) fn start(workers: u8, attempts_each: u8) -> Self {
-        let worker = Worker { attempts_left: attempts_each, phase: Phase::Idle };
+    pub(crate) fn start(scenario: &Scenario) -> Self {
+        let worker = Worker { attempts_left: scenario.attempts_each, phase: Phase::Idle };
         Self {
             tick: 0,
             store: Store::default(),
-            workers: vec![worker; usize::from(workers)],
+            workers: vec![worker; usize::from(scenario.workers)],
+            mishaps: scenario.mishaps,
             provider: Provider::default(),
             question: None,
             dead: None,
-            fell_silent: false,
+            touched: false,
             broken: None,
         }
     }
@@ -47,7 +48,7 @@ impl State {
     }
 
     pub(crate) fn entry(&self) -> Option<&Entry> {
-        self.store.entry.as_ref().map(|row| &row.0)
+        self.store.entry.as_ref()
     }
 
     pub(crate) fn status(&self) -> Option<Status> {
@@ -58,7 +59,7 @@ impl State {
     pub(crate) fn commit(&mut self, transition: Transition) {
         let before = self.store.entry.clone();
         self.store.write(transition);
-        let (Some(Row(before)), Some(Row(after))) = (before, self.store.entry.as_ref()) else {
+        let (Some(before), Some(after)) = (before, self.store.entry.as_ref()) else {
             return;
         };
         if after.fence < before.fence {
@@ -76,68 +77,24 @@ impl State {
 }
 
 /// The rows of one operation.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Store {
-    pub(crate) entry: Option<Row>,
-    pub(crate) past: BTreeMap<u64, Kept>,
-    pub(crate) incident: Option<Open>,
+    pub(crate) entry: Option<Entry>,
+    pub(crate) past: BTreeMap<u64, Attempt>,
+    pub(crate) incident: Option<Incident>,
 }
 
 impl Store {
     fn write(&mut self, mut transition: Transition) {
         let changes_incident = transition.incident.is_some();
-        let written = transition.settle_incident(self.incident.clone().map(|open| open.0));
+        let written = transition.settle_incident(self.incident.clone());
         if changes_incident {
-            self.incident = written.filter(Incident::is_open).map(Open);
+            self.incident = written.filter(Incident::is_open);
         }
         if let Some(attempt) = transition.past {
-            self.past.insert(attempt.fence, Kept(attempt));
+            self.past.insert(attempt.fence, attempt);
         }
-        self.entry = Some(Row(transition.entry));
-    }
-}
-
-/// A stored entry. What is written for people only (who, where, when it was last touched) does not
-/// tell two states apart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row(pub(crate) Entry);
-
-impl Hash for Row {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let entry = &self.0;
-        (entry.status, entry.fence, entry.attempt_id, entry.deadline, entry.attempts, entry.side_effect).hash(state);
-        (entry.next_attempt_at, entry.escalate_at, entry.next_ask_at, entry.asks).hash(state);
-        (&entry.recorded, entry.settled_by, entry.category, &entry.result).hash(state);
-        (entry.incident.is_some(), entry.completed_at.is_some()).hash(state);
-        if entry.status == Status::Started {
-            entry.lease_until.hash(state);
-        }
-        if matches!(entry.contract.policy(), Policy::SameKey { .. }) {
-            entry.first_attempt_at.hash(state);
-        }
-    }
-}
-
-/// A kept attempt. Only what a rule reads tells two states apart; when it ended is for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Kept(pub(crate) Attempt);
-
-impl Hash for Kept {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.0.fence, self.0.attempt_id, self.0.ending, self.0.status, self.0.recorded).hash(state);
-    }
-}
-
-/// An open incident. How often it was seen, and when, is for people.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Open(pub(crate) Incident);
-
-impl Hash for Open {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.error_code.hash(state);
-        for cause in &self.0.causes {
-            cause.code.hash(state);
-        }
+        self.entry = Some(transition.entry);
     }
 }
 
@@ -155,8 +112,8 @@ pub(crate) enum Phase {
     Idle,
     /// Its claim was committed; the answer never came.
     Unanswered(AttemptId),
-    /// Granted, and nothing sent.
-    Holding(Grant),
+    /// Granted until this deadline, and nothing sent.
+    Holding(Grant, Timestamp),
     /// Its last check passed and the first byte went out.
     Sent(Grant, Heard),
     /// It recorded; whether the ledger's answer came back is open.
@@ -166,10 +123,18 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
+    /// The grant under which it may still speak.
+    pub(crate) fn grant(&self) -> Option<Grant> {
+        match self {
+            Self::Holding(grant, _) | Self::Sent(grant, _) | Self::Reported(grant, _) | Self::GaveBack(grant) => Some(*grant),
+            Self::Idle | Self::Unanswered(_) => None,
+        }
+    }
+
     /// The grant under which it may be acting.
     pub(crate) fn acting(&self) -> Option<Grant> {
         match self {
-            Self::Holding(grant) | Self::Sent(grant, _) => Some(*grant),
+            Self::Holding(grant, _) | Self::Sent(grant, _) => Some(*grant),
             Self::Idle | Self::Unanswered(_) | Self::Reported(..) | Self::GaveBack(_) => None,
         }
     }
@@ -180,7 +145,6 @@ impl Phase {
 pub(crate) struct Grant {
     pub(crate) fence: u64,
     pub(crate) attempt_id: AttemptId,
-    pub(crate) deadline: Timestamp,
 }
 
 /// What the provider answered a worker.
@@ -210,14 +174,12 @@ pub(crate) enum Said {
 pub(crate) struct Provider {
     /// Requests sent and not arrived, by fence, with the tick of the last check.
     pub(crate) wire: BTreeMap<u64, u8>,
-    /// The attempts of which each made an effect.
-    pub(crate) effects: BTreeSet<u64>,
+    /// How many effects there are.
+    pub(crate) effects: u8,
     /// When the effect behind the remembered key was made.
     pub(crate) key_since: Option<u8>,
     /// Attempts that it refuses from now on.
     pub(crate) voided: BTreeSet<u64>,
-    /// Whether anybody ever sent anything.
-    pub(crate) reached: bool,
 }
 
 /// An answer on its way from the provider to the ledger.

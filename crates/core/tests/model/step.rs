@@ -50,10 +50,10 @@ impl World {
         let over = state.now() >= entry.lease_until;
         let held = state.workers.iter().any(|worker| match worker.phase {
             Phase::Unanswered(attempt_id) => attempt_id == entry.attempt_id,
-            Phase::Holding(grant) | Phase::Sent(grant, _) => grant.fence == entry.fence,
+            Phase::Holding(grant, _) | Phase::Sent(grant, _) => grant.fence == entry.fence,
             Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_) => false,
         });
-        state.fell_silent |= over && held;
+        state.touched |= over && held;
     }
 
     /// An attempt id that nobody has used.
@@ -82,7 +82,7 @@ impl World {
         claimant.phase = match claim {
             Claim::Granted(lease) => {
                 claimant.attempts_left -= u8::from(new);
-                Phase::Holding(Grant { fence: lease.fence, attempt_id, deadline: lease.deadline })
+                Phase::Holding(Grant { fence: lease.fence, attempt_id }, lease.deadline)
             }
             Claim::Replay(_) | Claim::InFlight { .. } | Claim::Conflict | Claim::Unknown { .. } | Claim::Waiting { .. } => Phase::Idle,
         };
@@ -125,14 +125,15 @@ impl World {
         if provider.voided.contains(&fence) {
             return answered(state, fence, Heard::TurnedAway);
         }
-        let remembered = self.scenario.under == Under::SameKey
-            && provider.key_since.is_some_and(|since| match self.scenario.memory {
-                Memory::Ticks(ticks) => tick < since + ticks,
-                Memory::Forever => true,
-            });
-        if !remembered {
-            provider.effects.insert(fence);
-            provider.key_since = Some(tick);
+        let one_key = self.scenario.under == Under::SameKey;
+        let remembered = provider.key_since.is_some_and(|since| match self.scenario.memory {
+            Memory::Ticks(ticks) => tick < since + ticks,
+            Memory::Forever => true,
+        });
+        if !(one_key && remembered) {
+            // More than two tell nothing new; of repeatable ones the first does.
+            provider.effects = (provider.effects + 1).min(if self.repeatable() { 1 } else { 2 });
+            provider.key_since = one_key.then_some(tick);
         }
         answered(state, fence, Heard::Done);
     }
@@ -166,7 +167,7 @@ impl World {
     fn speaks_as(&self, entry: Option<&Entry>, grant: Grant) -> Grant {
         match entry {
             Some(entry) if self.scenario.without == Without::Fence => {
-                Grant { fence: entry.fence, attempt_id: entry.attempt_id, ..grant }
+                Grant { fence: entry.fence, attempt_id: entry.attempt_id }
             }
             Some(_) | None => grant,
         }
@@ -174,17 +175,14 @@ impl World {
 
     fn record(&self, state: &mut State, worker: u8, said: Said) -> Option<Recorded> {
         let phase = state.workers[usize::from(worker)].phase;
-        let (Phase::Holding(grant) | Phase::Sent(grant, _) | Phase::Reported(grant, _)) = phase else {
+        let (Phase::Holding(grant, _) | Phase::Sent(grant, _) | Phase::Reported(grant, _)) = phase else {
             return None;
         };
         let request = self.record_request(self.speaks_as(state.entry(), grant), said);
-        let past = state.store.past.get(&request.fence).map(|kept| &kept.0);
+        let past = state.store.past.get(&request.fence);
         let decision = record(state.entry(), past, &request, state.now());
         let answer = committed(state, decision);
-        // Whoever does not know goes on listening.
-        if said != Said::Unknown {
-            state.workers[usize::from(worker)].phase = Phase::Reported(grant, said);
-        }
+        state.workers[usize::from(worker)].phase = Phase::Reported(grant, said);
         Some(answer)
     }
 
@@ -201,7 +199,7 @@ impl World {
 
     fn release(&self, state: &mut State, worker: u8) {
         let phase = state.workers[usize::from(worker)].phase;
-        let (Phase::Holding(grant) | Phase::GaveBack(grant)) = phase else {
+        let (Phase::Holding(grant, _) | Phase::GaveBack(grant)) = phase else {
             return;
         };
         let spoken = self.speaks_as(state.entry(), grant);
@@ -229,19 +227,19 @@ fn crash(state: &mut State, worker: u8) {
     let phase = std::mem::replace(&mut state.workers[usize::from(worker)].phase, Phase::Idle);
     let held = match phase {
         Phase::Unanswered(attempt_id) => state.entry().filter(|entry| entry.attempt_id == attempt_id).map(|entry| entry.fence),
-        Phase::Holding(grant) | Phase::Sent(grant, _) => Some(grant.fence),
+        Phase::Holding(grant, _) | Phase::Sent(grant, _) => Some(grant.fence),
         Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_) => None,
     };
     state.dead = held.or(state.dead);
-    state.fell_silent = true;
+    state.touched = true;
 }
 
 fn send(state: &mut State, worker: u8) {
     let sender = &mut state.workers[usize::from(worker)];
-    if let Phase::Holding(grant) = sender.phase {
+    if let Phase::Holding(grant, _) = sender.phase {
         sender.phase = Phase::Sent(grant, Heard::Nothing);
         state.provider.wire.insert(grant.fence, state.tick);
-        state.provider.reached = true;
+        state.touched = true;
     }
 }
 
@@ -249,7 +247,7 @@ fn send(state: &mut State, worker: u8) {
 fn answered(state: &mut State, fence: u64, heard: Heard) {
     state.provider.wire.remove(&fence);
     for worker in &mut state.workers {
-        if let Phase::Sent(grant, Heard::Nothing) = worker.phase
+        if let Phase::Sent(grant, Heard::Nothing) | Phase::Reported(grant, Said::Unknown) = worker.phase
             && grant.fence == fence
         {
             worker.phase = Phase::Sent(grant, heard);

@@ -1,0 +1,74 @@
+//! What the benchmarks share: callers, rounds, medians, and the last line.
+//!
+//! Every benchmark runs us and the peer in one process, round by round in turn, and compares
+//! medians: the machine may be noisy, the ratio is what counts.
+
+pub mod naive;
+pub mod ours;
+pub mod peer;
+
+use std::time::{Duration, Instant};
+
+/// How much to run.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Rounds, interleaved.
+    pub rounds: usize,
+    /// Multiplies every count of operations; a smoke run takes a fraction.
+    pub divide_by: usize,
+}
+
+impl Scale {
+    /// From the command line: `--smoke` only shows that everything runs.
+    pub fn from_args() -> Self {
+        if std::env::args().any(|arg| arg == "--smoke") {
+            Self { rounds: 1, divide_by: 20 }
+        } else {
+            Self { rounds: 5, divide_by: 1 }
+        }
+    }
+
+    /// This many operations, or a fraction of them.
+    pub fn of(self, operations: usize) -> usize {
+        (operations / self.divide_by).max(64)
+    }
+}
+
+/// Operations a second.
+pub fn rate(operations: usize, took: Duration) -> f64 {
+    operations as f64 / took.as_secs_f64()
+}
+
+/// The middle of some figures.
+pub fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+/// How long something took.
+pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
+    let began = Instant::now();
+    let done = work.await;
+    (done, began.elapsed())
+}
+
+/// The line that ends every benchmark.
+pub fn last_line(name: &str, ours: f64, peer: f64) {
+    println!("{name} ratio={:.2} ours={ours:.0}/s peer={peer:.0}/s", ours / peer);
+}
+
+/// A rising id, as recommended to callers.
+pub fn rising_id(prefix: &str, number: usize) -> String {
+    format!("{prefix}-{number:012}")
+}
+
+/// An id anywhere in the key space, the same for the same number.
+pub fn random_id(prefix: &str, number: usize) -> String {
+    let mut state = number as u64 ^ 0x9E37_79B9_7F4A_7C15;
+    for _ in 0..3 {
+        state ^= state >> 30;
+        state = state.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        state ^= state >> 27;
+    }
+    format!("{state:016x}-{prefix}-{number}")
+}
