@@ -45,11 +45,11 @@ struct Found {
 fn explore(scenario: Scenario, enough: HasDiscoveries) -> Found {
     let started = Instant::now();
     let exhaustive = matches!(enough, HasDiscoveries::All);
-    let checker = scenario.world().checker().threads(2).finish_when(enough).timeout(std::time::Duration::from_secs(40)).spawn_bfs().join();
+    let checker = scenario.world().checker().threads(2).finish_when(enough).spawn_bfs().join();
+    assert!(checker.is_done(), "the exploration was cut short");
     let states = checker.unique_state_count();
     let took = started.elapsed();
     println!("{:?}, late {:?}, without {:?}: {states} states in {took:.1?}", scenario.under, scenario.late, scenario.without);
-    println!("done {} depth {} ", checker.is_done(), checker.max_depth());
     assert!(!exhaustive || states > 10_000, "only {states} states: something keeps the model from moving");
     let discoveries = checker.discoveries();
     let named = |wanted: fn(&Expectation) -> bool| {
@@ -72,6 +72,12 @@ fn assert_holds(scenario: Scenario) {
     let found = explore(scenario, HasDiscoveries::All);
     assert!(found.broken.is_empty(), "{}", found.story);
     assert!(found.unreached.is_empty(), "never reached: {:?}", found.unreached);
+}
+
+/// This invariant holds in every state, whatever becomes of the others.
+fn assert_never(scenario: Scenario, invariant: &'static str) {
+    let found = explore(scenario, HasDiscoveries::All);
+    assert!(!found.broken.contains(invariant), "{}", found.story);
 }
 
 /// The checker finds a way to break this invariant.
@@ -104,4 +110,53 @@ fn escalate_keeps_every_promise() {
 #[test]
 fn rerun_keeps_every_promise() {
     assert_holds(Scenario::of(Under::Rerun));
+}
+
+/// A lease shorter than the deadline: a holder is taken for lost while it may still send.
+#[test]
+fn ask_breaks_no_promise_when_a_lease_ends_before_the_deadline() {
+    let found = explore(Scenario { deadline: 2, end: 5, mishaps: 0, ..Scenario::of(Under::Ask) }, HasDiscoveries::All);
+    assert!(found.broken.is_empty(), "{}", found.story);
+}
+
+#[test]
+fn ask_acts_twice_when_a_send_may_arrive_at_any_time() {
+    assert_finds(Scenario { late: Late::Unbounded, ..Scenario::of(Under::Ask) }, ONE_EFFECT);
+}
+
+#[test]
+fn ask_acts_twice_when_a_send_may_be_later_than_settle() {
+    assert_finds(Scenario { late: Late::AtMost(3), ..Scenario::of(Under::Ask) }, ONE_EFFECT);
+}
+
+#[test]
+fn same_key_acts_once_whenever_a_send_arrives_if_the_provider_never_forgets() {
+    let scenario = Scenario { late: Late::Unbounded, memory: Memory::Forever, end: 3, mishaps: 0, ..Scenario::of(Under::SameKey) };
+    assert_never(scenario, ONE_EFFECT);
+}
+
+/// `provider_memory` is the time within which a repetition *arrives*, so it is declared shorter than
+/// the provider's own by what a send may be late.
+#[test]
+fn same_key_acts_twice_when_the_provider_forgets_before_a_late_repetition_arrives() {
+    assert_finds(Scenario { late: Late::AtMost(2), ..Scenario::of(Under::SameKey) }, ONE_EFFECT);
+}
+
+#[test]
+fn void_acts_once_whenever_a_send_arrives() {
+    assert_never(Scenario { late: Late::Unbounded, ..Scenario::of(Under::Void) }, ONE_EFFECT);
+}
+
+#[test]
+fn without_the_fence_a_stale_holder_makes_room_for_a_second_effect() {
+    for under in [Under::Ask, Under::Void, Under::Escalate] {
+        assert_finds(Scenario { without: Without::Fence, ..Scenario::of(under) }, ONE_EFFECT);
+    }
+}
+
+#[test]
+fn without_the_attempt_id_a_lost_answer_needs_a_person_although_nobody_acted() {
+    for under in [Under::Ask, Under::Escalate] {
+        assert_finds(Scenario { without: Without::AttemptId, ..Scenario::of(under) }, NOBODY_NEEDED);
+    }
 }

@@ -91,10 +91,11 @@ fn has_way_forward(world: &World, state: &State) -> bool {
     match entry.status {
         Status::Completed | Status::FailedFinal | Status::Released => true,
         Status::Unknown => entry.incident.is_some() || entry.next_ask_at.is_some(),
+        Status::FailedRetryable if entry.escalate_at.is_some() => true,
         Status::FailedRetryable => {
             let request = world.claim_request(World::attempt_id(u8::MAX));
-            let claim = decide(Some(entry), &request, state.now().plus(TICK)).expect("one key is in use").answer;
-            matches!(claim, Claim::Granted(_)) || entry.escalate_at.is_some()
+            let decision = decide(Some(entry), &request, state.now().plus(TICK)).expect("one key is in use");
+            matches!(decision.answer, Claim::Granted(_))
         }
         Status::Started => {
             let over = state.now() >= entry.lease_until;

@@ -28,10 +28,6 @@ pub(crate) enum Under {
     Rerun,
 }
 
-impl Under {
-    pub(crate) const ALL: [Self; 5] = [Self::SameKey, Self::Ask, Self::Void, Self::Escalate, Self::Rerun];
-}
-
 /// How much later than its last check a request may arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Late {
@@ -85,17 +81,24 @@ impl Scenario {
     /// Two workers with two attempts each; a send is late by no more than `settle`.
     pub(crate) fn of(under: Under) -> Self {
         let full = std::env::var("ONEFOLD_MODEL_FULL").is_ok_and(|value| value == "1");
+        let (mishaps, end) = match under {
+            Under::SameKey | Under::Ask => (1, 4),
+            Under::Rerun => (1, 3),
+            // A void needs no wait, so all that matters happens early.
+            Under::Void => (1, 2),
+            Under::Escalate => (2, 4),
+        };
         Self {
             under,
             workers: if full { 3 } else { 2 },
             attempts_each: 2,
-            mishaps: std::env::var("MIS").map_or(2, |v| v.parse().unwrap()),
-            end: std::env::var("END").map_or(4, |v| v.parse().unwrap()),
+            mishaps,
+            end,
             lease: 1,
             deadline: 1,
             settle: 1,
             declared_memory: 3,
-            memory: Memory::Ticks(4),
+            memory: Memory::Ticks(3),
             late: Late::AtMost(1),
             without: Without::Nothing,
         }

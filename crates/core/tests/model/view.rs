@@ -71,6 +71,9 @@ impl World {
         state.workers.sort_unstable();
         let spoken_for = |fence: &u64| state.workers.iter().any(|worker| worker.phase.grant().is_some_and(|grant| grant.fence == *fence));
         state.store.past.retain(|fence, _| spoken_for(fence));
+        // A request that will be refused, and that nobody listens for, changes nothing any more.
+        let voided = &state.provider.voided;
+        state.provider.wire.retain(|fence, _| spoken_for(fence) || !voided.contains(fence));
         let on_its_way = |fence: &u64| spoken_for(fence) || state.provider.wire.contains_key(fence);
         let voided = state.provider.voided.iter().copied().filter(on_its_way).collect();
         state.provider.voided = voided;

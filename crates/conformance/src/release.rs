@@ -1,0 +1,99 @@
+//! A holder that gives its grant back, not having acted.
+
+use onefold_core::ledger::{Claim, Lease, Released, SideEffect, Status};
+
+use crate::harness::Harness;
+use crate::kinds::{SECOND, escalates, reruns};
+use crate::outcomes::completed;
+use crate::scene::{Scene, granted, key};
+
+/// A released operation is claimable at once, under the next fence; its row and its history stay.
+pub async fn a_released_operation_is_granted_again_and_keeps_its_history<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let first = scene.grant(&terms, "A").await;
+    let created_at = scene.entry(&first.key).await.created_at;
+    scene.wait(SECOND);
+    assert_eq!(scene.release(&terms, &first).await, Released::Released);
+    let entry = scene.entry(&first.key).await;
+    assert_eq!((entry.status, entry.attempts, entry.side_effect), (Status::Released, 0, SideEffect::NotApplied));
+    assert!(scene.open_incident(&first.key).await.is_none());
+    scene.wait(SECOND);
+    let second = granted(scene.claim(scene.claim_of(&terms, "A")).await);
+    assert_eq!((second.fence, second.attempt), (2, 1), "a released attempt does not count");
+    assert_eq!(scene.entry(&first.key).await.created_at, created_at);
+    let story = scene.story(&first.key).await;
+    assert!(story[0].starts_with("1 host/1: claimed"), "{story:#?}");
+    assert!(story[1].starts_with("1 host/1: released"), "{story:#?}");
+    assert!(story[2].starts_with("2 host/1: claimed"), "{story:#?}");
+}
+
+/// Releasing twice is as good as once.
+pub async fn releasing_again_changes_nothing<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    scene.release(&terms, &lease).await;
+    let before = scene.entry(&lease.key).await;
+    scene.wait(SECOND);
+    assert_eq!(scene.release(&terms, &lease).await, Released::Released);
+    assert_eq!(scene.entry(&lease.key).await, before);
+}
+
+/// What is over cannot be released: recorded or superseded.
+pub async fn what_is_over_is_not_released<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = reruns();
+    let recorded = scene.grant(&terms, "RECORDED").await;
+    scene.record(&terms, &recorded, completed(b"1")).await;
+    let superseded = scene.grant(&terms, "SUPERSEDED").await;
+    scene.release(&terms, &superseded).await;
+    granted(scene.claim(scene.claim_of(&terms, "SUPERSEDED")).await);
+    for lease in [recorded, superseded] {
+        let before = scene.entry(&lease.key).await;
+        assert_eq!(scene.release(&terms, &lease).await, Released::Ended, "{}", lease.key);
+        assert_eq!(scene.entry(&lease.key).await, before);
+    }
+}
+
+/// Nobody releases what was not granted to it.
+pub async fn a_grant_of_another_is_not_released<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    let stolen = Lease { attempt_id: scene.attempt(), ..lease.clone() };
+    let ahead = Lease { fence: 2, ..lease.clone() };
+    let absent = Lease { key: key(&terms, "ABSENT"), ..lease.clone() };
+    for forged in [stolen, ahead, absent] {
+        assert_eq!(scene.release(&terms, &forged).await, Released::NeverGranted, "{forged:?}");
+    }
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Started);
+}
+
+/// A holder that was believed lost and has sent nothing answers the question: its incident is closed.
+pub async fn a_release_out_of_unknown_closes_its_incident<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.lost(&terms, "A").await;
+    assert!(scene.open_incident(&lease.key).await.is_some());
+    assert_eq!(scene.release(&terms, &lease).await, Released::Released);
+    assert!(scene.open_incident(&lease.key).await.is_none());
+    let entry = scene.entry(&lease.key).await;
+    assert_eq!((entry.status, entry.incident), (Status::Released, None));
+    granted(scene.claim(scene.claim_of(&terms, "A")).await);
+}
+
+/// A release says nothing of an earlier attempt: what was unknown before stays unknown.
+pub async fn a_release_after_an_unknown_attempt_leaves_it_unknown<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = reruns();
+    scene.lost(&terms, "A").await;
+    scene.wait(SECOND);
+    let second = granted(scene.claim(scene.claim_of(&terms, "A")).await);
+    assert_eq!(second.earlier, SideEffect::Unknown);
+    assert_eq!(scene.release(&terms, &second).await, Released::Released);
+    let entry = scene.entry(&second.key).await;
+    assert_eq!((entry.status, entry.side_effect), (Status::FailedRetryable, SideEffect::Unknown));
+    let third = scene.claim(scene.claim_of(&terms, "A")).await;
+    assert!(matches!(&third, Claim::Granted(lease) if lease.fence == 3 && lease.earlier == SideEffect::Unknown), "{third:?}");
+}

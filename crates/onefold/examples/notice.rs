@@ -1,0 +1,168 @@
+//! Issues formal notices once, although the process that issues them crashes on purpose.
+//!
+//! `cargo run --release --example notice` plays five short lives of one worker, each a process of
+//! its own on the same ledger. The notice service is a file: each line is a notice that really went
+//! out, so you can count.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold::core::effect::ExternalCommand;
+use onefold::core::ledger::{Completion, Resolution, ResolveRequest, Status, StoredResult, Verb};
+use onefold::core::ports::{IncidentFilter, Keep as _, Look as _, Page};
+use onefold::{
+    CallFailure, Category, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId, OperationKey, Performed, Settings,
+    Shutdown, Sqlite, Tenant, template,
+};
+
+type Failure = Box<dyn std::error::Error>;
+
+#[derive(serde::Serialize, Clone)]
+struct IssueNotice {
+    case_id: String,
+    notice_type: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<ExitCode, Failure> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [] => play(),
+        ["issue", folder, case, mood] => issue(Path::new(folder), case, *mood == "crash").await,
+        ["incidents", folder] => show_incidents(Path::new(folder)).await,
+        ["resolve", folder, case] => resolve(Path::new(folder), case).await,
+        _ => {
+            eprintln!("usage: notice    (without arguments: plays the whole story)");
+            Ok(ExitCode::from(2))
+        }
+    }
+}
+
+/// The story, each step a process of its own.
+fn play() -> Result<ExitCode, Failure> {
+    let folder = std::env::temp_dir().join(format!("onefold-notice-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let at = folder.to_string_lossy().into_owned();
+    step(1, "a worker issues the notice of CASE-1", &["issue", &at, "CASE-1", "calm"])?;
+    step(2, "the same request comes again: answered from the record", &["issue", &at, "CASE-1", "calm"])?;
+    step(3, "a worker issues the notice of CASE-2 and dies before it can record that", &["issue", &at, "CASE-2", "crash"])?;
+    step(4, "its next life does not guess: the outcome is unknown, and a person is asked", &["issue", &at, "CASE-2", "calm"])?;
+    step(5, "what the person sees", &["incidents", &at])?;
+    step(6, "the person finds the notice in the notice service and says so", &["resolve", &at, "CASE-2"])?;
+    step(7, "now the request is answered, and nothing was sent again", &["issue", &at, "CASE-2", "calm"])?;
+    let sent = sent_notices(&folder);
+    println!("\nthe notice service sent {} notices for 2 cases in 4 requests: {}", sent.len(), sent.join(", "));
+    std::fs::remove_dir_all(&folder)?;
+    Ok(if sent.len() == 2 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn step(number: usize, title: &str, args: &[&str]) -> Result<(), Failure> {
+    println!("\n{number}. {title}");
+    let ended = Command::new(std::env::current_exe()?).args(args).status()?;
+    if !ended.success() {
+        println!("   the process ended: {ended}");
+    }
+    Ok(())
+}
+
+/// One life of the worker: declare, perform, say what is known.
+async fn issue(folder: &Path, case: &str, crash: bool) -> Result<ExitCode, Failure> {
+    let (ledger, notices) = open(folder).await?;
+    let command = IssueNotice { case_id: case.to_owned(), notice_type: "BREACH".to_owned() };
+    let id = template!("{case_id}:ISSUE_FORMAL_NOTICE:{notice_type}", command)?;
+    let (service, asked) = (service(folder), command.clone());
+    let answer = notices
+        .operation(id)
+        .business_key(case)
+        .perform(&command, move |attempt| async move {
+            attempt.may_send()?;
+            let number = send(&service, &asked).map_err(|_| CallFailure::unknown(Category::DownstreamTimeout))?;
+            if crash {
+                println!("   sent {number}, and then the power goes out");
+                std::process::abort();
+            }
+            Ok(number)
+        })
+        .await?;
+    match answer {
+        Performed::Completed { result, replayed: false } => println!("   completed: {result}"),
+        Performed::Completed { result, replayed: true } => println!("   completed before: {result} (replayed, nothing was sent)"),
+        Performed::Unknown { incident: Some(incident), .. } => println!("   unknown: do not act; see {incident}"),
+        other => println!("   {other:?}"),
+    }
+    ledger.shutdown(Shutdown::Drain { within: Duration::from_secs(5) }).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn open(folder: &Path) -> Result<(Ledger<Sqlite>, KindHandle<Sqlite, ExternalCommand>), Failure> {
+    let store = Sqlite::open(folder.join("onefold.db"), onefold::sqlite_options()).await?;
+    let settings = Settings {
+        // Under this name the next life settles what this one held when it died.
+        installation: Some("notices".to_owned()),
+        journal: Some(Arc::new(FileJournal::new(folder.join("onefold.journal")))),
+        ..Settings::default()
+    };
+    let ledger = Ledger::open(store, settings)?;
+    let kind = Kind::external_command("notice.issue-formal")
+        .on_unknown(Escalate)
+        .deadline(Duration::from_secs(10))
+        .depends_on("notice-service");
+    let notices = ledger.kind(kind)?;
+    Ok((ledger, notices))
+}
+
+async fn show_incidents(folder: &Path) -> Result<ExitCode, Failure> {
+    let (ledger, _) = open(folder).await?;
+    let open = IncidentFilter { open_only: true, ..IncidentFilter::default() };
+    for incident in ledger.store().incidents(open, Page::default()).await?.items {
+        println!("   {} · {} · {} · effect {}", incident.id, incident.error_code, incident.operation_id, incident.side_effect_status);
+        println!("     {}", incident.message);
+        println!("     safe to retry: {} · runbook: {}", if incident.safe_to_retry { "yes" } else { "no" }, incident.runbook);
+        println!("     {}", incident.suggested_action);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn resolve(folder: &Path, case: &str) -> Result<ExitCode, Failure> {
+    let (ledger, notices) = open(folder).await?;
+    let number = sent_notices(folder).into_iter().find(|line| line.contains(case)).ok_or("no such notice")?;
+    let id = OperationId::parse(&format!("{case}:ISSUE_FORMAL_NOTICE:BREACH"))?;
+    let request = ResolveRequest {
+        key: OperationKey::new(Tenant::default(), notices.terms().kind.clone(), id),
+        fence: 1,
+        status: Status::Unknown,
+        verb: Verb::Resolve(Resolution::TookHold(Completion {
+            result: StoredResult::json(format!("\"{number}\"").into_bytes()),
+            evidence: Some(Arc::from(number.as_str())),
+        })),
+        who: Arc::from("operator on duty"),
+        why: Arc::from("found in the notice service"),
+        terms: Some(Arc::clone(notices.terms())),
+    };
+    for resolved in ledger.store().resolve(vec![request]).await? {
+        println!("   resolved: {:?}", resolved?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn service(folder: &Path) -> PathBuf {
+    folder.join("notice-service.log")
+}
+
+/// The notice service: every line is a notice that really went out.
+fn send(service: &Path, command: &IssueNotice) -> std::io::Result<String> {
+    let mut file = OpenOptions::new().create(true).append(true).open(service)?;
+    let number = format!("NTC-{}", command.case_id);
+    writeln!(file, "{number}")?;
+    file.sync_all()?;
+    Ok(number)
+}
+
+fn sent_notices(folder: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(service(folder)).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
