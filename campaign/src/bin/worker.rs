@@ -8,8 +8,8 @@ use onefold::core::effect::{Converging, ExternalCommand};
 use onefold::core::ledger::AttemptId;
 use onefold::core::ports::{Faults, Look, NoFaults};
 use onefold::{
-    Answer, Ask, CallFailure, Category, Claimed, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId, OperationKey,
-    Performed, Rerun, SameKey, Schedule, Settings, Sqlite, Tenant, Void,
+    Answer, Ask, CallFailure, Category, Claimed, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId,
+    OperationKey, Performed, Rerun, SameKey, Schedule, Settings, Sqlite, Tenant, Void,
 };
 use onefold_campaign::faults::KillAt;
 use onefold_campaign::wire::ask_async;
@@ -127,7 +127,9 @@ impl Worker {
             Handle::Converging(kind) => kind.operation(operation).perform(&id, self.effect(id)).await,
         };
         Ok(match performed {
-            Ok(Performed::Completed { result, replayed }) => format!("DONE {id} completed {result} replayed={replayed}"),
+            Ok(Performed::Completed { result, replayed }) => {
+                format!("DONE {id} completed {result} replayed={replayed}")
+            }
             Ok(Performed::Unknown { incident, .. }) => format!("DONE {id} unknown incident={}", incident.is_some()),
             Ok(Performed::Waiting { .. }) => format!("DONE {id} waiting"),
             Ok(Performed::InFlight { .. }) => format!("DONE {id} in-flight"),
@@ -141,8 +143,9 @@ impl Worker {
     fn effect(
         &self,
         id: &str,
-    ) -> impl FnOnce(onefold::Attempt) -> onefold::core::ports::BoxFuture<'static, Result<String, CallFailure>> + Send + 'static
-    {
+    ) -> impl FnOnce(onefold::Attempt) -> onefold::core::ports::BoxFuture<'static, Result<String, CallFailure>>
+    + Send
+    + 'static {
         let verb = if self.dedup { "DEDUP" } else { "DO" };
         let (provider, id) = (self.provider.clone(), id.to_owned());
         let gate = self.gated.then(|| self.gate.subscribe());
@@ -150,7 +153,8 @@ impl Worker {
             Box::pin(async move {
                 attempt.may_send()?;
                 let line = format!("{verb} {}", attempt.key());
-                let answer = ask_async(&provider, &line).await.map_err(|_| CallFailure::unknown(Category::DownstreamTimeout))?;
+                let answer =
+                    ask_async(&provider, &line).await.map_err(|_| CallFailure::unknown(Category::DownstreamTimeout))?;
                 println!("EFFECT {id}");
                 if let Some(mut gate) = gate {
                     let _ = gate.wait_for(|open| open.contains(&id)).await;
@@ -205,7 +209,8 @@ impl Worker {
         let code = match open {
             None => "none".to_owned(),
             Some(incident) => {
-                let filter = onefold::core::ports::IncidentFilter { id: Some(incident), open_only: true, ..Default::default() };
+                let filter =
+                    onefold::core::ports::IncidentFilter { id: Some(incident), open_only: true, ..Default::default() };
                 let found = self.ledger.store().incidents(filter, onefold::core::ports::Page::default()).await?;
                 found.items.first().map_or_else(|| "missing".to_owned(), |incident| incident.error_code.to_string())
             }
@@ -235,7 +240,9 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
     let address = provider.to_owned();
     Ok(match policy {
         "escalate" => Handle::Command(ledger.kind(command().on_unknown(Escalate))?),
-        "same-key" => Handle::Command(ledger.kind(command().on_unknown(SameKey::remembered_for(Duration::from_secs(86_400))))?),
+        "same-key" => {
+            Handle::Command(ledger.kind(command().on_unknown(SameKey::remembered_for(Duration::from_secs(86_400))))?)
+        }
         "ask" => {
             let ask = Ask::with(move |asked| {
                 let (address, line) = (address.clone(), format!("COUNT {}", asked.key()));
@@ -252,8 +259,11 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
             Handle::Command(ledger.kind(command().on_unknown(void))?)
         }
         "rerun" => {
-            let kind = Kind::converging("campaign.act").lease(lease).deadline(deadline).clock_slack(slack).attempts_max(1_000);
-            Handle::Converging(ledger.kind(kind.retry(Category::HolderLost, soon, "the tests do not wait").on_unknown(Rerun))?)
+            let kind =
+                Kind::converging("campaign.act").lease(lease).deadline(deadline).clock_slack(slack).attempts_max(1_000);
+            Handle::Converging(
+                ledger.kind(kind.retry(Category::HolderLost, soon, "the tests do not wait").on_unknown(Rerun))?,
+            )
         }
         other => return Err(format!("no such policy: {other}").into()),
     })

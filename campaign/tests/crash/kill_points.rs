@@ -62,7 +62,8 @@ fn check(row: &Row) {
     let db = folder.path().join("onefold.db");
     let provider = Provider::start();
     // The deadline is short because `ask` believes a "no" only after it.
-    let options = [("--policy", row.policy), ("--installation", "main"), ("--deadline-ms", "1500"), ("--lease-ms", "1500")];
+    let options =
+        [("--policy", row.policy), ("--installation", "main"), ("--deadline-ms", "1500"), ("--lease-ms", "1500")];
     let fault = format!("{}:1", row.point);
     let mut worker = Worker::start(&db, &provider, &[&options[..], &[("--fault", &fault)]].concat());
     assert_eq!(worker.ask("PERFORM A"), None, "{} under {}: the worker answered", row.point, row.policy);

@@ -41,7 +41,10 @@ fn a_record_whose_answer_was_lost_is_accepted_again() {
         assert!(server.died_by_kill());
 
         let mut server = Worker::start(&db, &provider, &options);
-        assert!(server.ask("SHOW A").unwrap().starts_with(&format!("SHOW A {stands} fence=1 incident=none")), "{point}");
+        assert!(
+            server.ask("SHOW A").unwrap().starts_with(&format!("SHOW A {stands} fence=1 incident=none")),
+            "{point}"
+        );
         assert_eq!(server.ask(&format!("RECORD A 1 {ATTEMPT} R")).unwrap(), "RECORD A accepted COMPLETED", "{point}");
         assert_eq!(server.ask(&format!("RECORD A 1 {ATTEMPT} OTHER")).unwrap(), "RECORD A refused OUTCOME_CONFLICT");
         assert_eq!(server.ask(&format!("RECORD A 1 {OTHER} R")).unwrap(), "RECORD A refused LEASE_NOT_YOURS");

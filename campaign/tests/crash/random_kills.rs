@@ -20,8 +20,7 @@ fn campaign(policy: &str, dice: &mut Dice) {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("onefold.db");
     let provider = Provider::start();
-    let options =
-        [("--policy", policy), ("--installation", "main"), ("--deadline-ms", "2000"), ("--lease-ms", "2000")];
+    let options = [("--policy", policy), ("--installation", "main"), ("--deadline-ms", "2000"), ("--lease-ms", "2000")];
     let mut ids: Vec<String> = Vec::new();
     let mut acknowledged = BTreeSet::new();
     for kill in 0..KILLS {
@@ -54,7 +53,10 @@ fn campaign(policy: &str, dice: &mut Dice) {
             completed += 1;
         } else {
             assert_eq!(policy, "escalate", "only a person's policy may end unknown: {done}");
-            assert!(done.contains("unknown incident=true") && shown.contains("incident=HOLDER_LOST"), "{done} / {shown}");
+            assert!(
+                done.contains("unknown incident=true") && shown.contains("incident=HOLDER_LOST"),
+                "{done} / {shown}"
+            );
             assert!(!acknowledged.contains(id), "{policy}: {id} was acknowledged and is unknown");
             unknown += 1;
         }

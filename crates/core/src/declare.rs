@@ -110,7 +110,8 @@ fn terms(place: &Place<'_>, name: &Spanned<String>, declared: Declared) -> Resul
         terms.fingerprint = fingerprint(place, value)?;
     }
     for (category, row) in declared.retry {
-        terms.retry = terms.retry.with(category_of(place, &category)?, Some(schedule(place, &row.schedule)?), row.because);
+        terms.retry =
+            terms.retry.with(category_of(place, &category)?, Some(schedule(place, &row.schedule)?), row.because);
     }
     terms.checked().map_err(at_name)
 }
@@ -118,7 +119,11 @@ fn terms(place: &Place<'_>, name: &Spanned<String>, declared: Declared) -> Resul
 fn category_of(place: &Place<'_>, name: &Spanned<String>) -> Result<Category> {
     Category::parse(&name.get_ref().to_uppercase()).ok_or_else(|| {
         let known: Vec<_> = Category::ALL.iter().map(|category| category.as_str().to_lowercase()).collect();
-        place.error(name.span(), &format!("{:?} is no failure category", name.get_ref()), &format!("use one of {}", known.join(", ")))
+        place.error(
+            name.span(),
+            &format!("{:?} is no failure category", name.get_ref()),
+            &format!("use one of {}", known.join(", ")),
+        )
     })
 }
 
@@ -126,7 +131,9 @@ fn schedule(place: &Place<'_>, steps: &Spanned<Vec<String>>) -> Result<Schedule>
     let read: Option<Vec<Duration>> = steps.get_ref().iter().map(|step| parse_duration(step)).collect();
     match read {
         Some(read) if !read.is_empty() => Ok(Schedule::Steps(read.into())),
-        Some(_) | None => Err(place.error(steps.span(), "a schedule is a list of durations", "write [\"1m\", \"5m\", \"15m\"]")),
+        Some(_) | None => {
+            Err(place.error(steps.span(), "a schedule is a list of durations", "write [\"1m\", \"5m\", \"15m\"]"))
+        }
     }
 }
 
@@ -142,14 +149,23 @@ fn fingerprint(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Mode> 
             let mode = names.and_then(|names| Mode::fields(names).ok());
             mode.ok_or_else(|| place.error(value.span(), "these fields cannot be compared", hint))
         }
-        _ => Err(place.error(value.span(), "this is no fingerprint mode", hint)),
+        toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Array(_) => Err(place.error(value.span(), "this is no fingerprint mode", hint)),
     }
 }
 
 impl Place<'_> {
     fn duration(&self, text: &Spanned<String>) -> Result<Duration> {
         parse_duration(text.get_ref()).ok_or_else(|| {
-            self.error(text.span(), &format!("{:?} is no duration", text.get_ref()), "write \"250ms\", \"10s\", \"5m\", \"24h\" or \"30d\"")
+            self.error(
+                text.span(),
+                &format!("{:?} is no duration", text.get_ref()),
+                "write \"250ms\", \"10s\", \"5m\", \"24h\" or \"30d\"",
+            )
         })
     }
 
@@ -205,7 +221,11 @@ mod tests {
             ("[kind.\"two words\"]\nclass = \"pure\"", ":1:7:", "ASCII"),
             ("[kind.k]\nclass = \"pure\"\non_unknown = \"guess\"", ":3:14:", "escalate"),
             ("[kind.k]\nclass = \"converging\"\non_unknown = { same_key = \"K\" }", ":3:14:", "provider_memory"),
-            ("[kind.k]\nclass = \"pure\"\nretry.never = { schedule = [\"1s\"], because = \"x\" }", ":3:7:", "rate_limited"),
+            (
+                "[kind.k]\nclass = \"pure\"\nretry.never = { schedule = [\"1s\"], because = \"x\" }",
+                ":3:7:",
+                "rate_limited",
+            ),
             ("[kind.k]\nclass = \"pure\"\nretention = { id = \"1d\", redelivery = \"2d\" }", ":1:7:", "raise"),
             ("[kind.k\nclass", ":1:", ""),
         ];

@@ -9,5 +9,7 @@ pub use class::{
     Class, Converging, EffectClass, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
 };
 pub use contract::Contract;
-pub use policy::{AcceptDuplicate, Ask, Escalate, InTransaction, OnUnknown, Outbox, Policy, PolicyName, Rerun, SameKey, Void};
+pub use policy::{
+    AcceptDuplicate, Ask, Escalate, InTransaction, OnUnknown, Outbox, Policy, PolicyName, Rerun, SameKey, Void,
+};
 pub use terms::{Kinds, Retention, Terms};

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn an_error_says_what_is_wrong_and_what_to_do_next() {
-        let error = Error::new(OPERATION_ID_INVALID, "the operation id is empty").hint("build it from business identity");
+        let error =
+            Error::new(OPERATION_ID_INVALID, "the operation id is empty").hint("build it from business identity");
         assert_eq!(
             error.to_string(),
             "OPERATION_ID_INVALID: the operation id is empty (build it from business identity)"

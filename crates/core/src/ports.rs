@@ -341,8 +341,13 @@ pub enum FaultPoint {
 
 impl FaultPoint {
     /// Every point.
-    pub const ALL: [Self; 5] =
-        [Self::BeforeClaimCommit, Self::AfterClaimCommit, Self::AfterEffect, Self::BeforeRecordCommit, Self::AfterRecordCommit];
+    pub const ALL: [Self; 5] = [
+        Self::BeforeClaimCommit,
+        Self::AfterClaimCommit,
+        Self::AfterEffect,
+        Self::BeforeRecordCommit,
+        Self::AfterRecordCommit,
+    ];
 
     /// The name that a test passes to a child process.
     pub const fn as_str(self) -> &'static str {

@@ -23,11 +23,13 @@ impl Timestamp {
     }
 
     /// The time `by` later; the largest representable time where that would overflow.
+    #[must_use]
     pub fn plus(self, by: Duration) -> Self {
         Self(self.0.saturating_add(micros(by)))
     }
 
     /// The time `by` earlier.
+    #[must_use]
     pub fn minus(self, by: Duration) -> Self {
         Self(self.0.saturating_sub(micros(by)))
     }

@@ -15,8 +15,8 @@ use onefold::core::effect::ExternalCommand;
 use onefold::core::ledger::{Completion, Resolution, ResolveRequest, Status, StoredResult, Verb};
 use onefold::core::ports::{IncidentFilter, Keep as _, Look as _, Page};
 use onefold::{
-    CallFailure, Category, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId, OperationKey, Performed, Settings,
-    Shutdown, Sqlite, Tenant, template,
+    CallFailure, Category, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId, OperationKey, Performed,
+    Settings, Shutdown, Sqlite, Tenant, template,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -49,8 +49,16 @@ fn play() -> Result<ExitCode, Failure> {
     let at = folder.to_string_lossy().into_owned();
     step(1, "a worker issues the notice of CASE-1", &["issue", &at, "CASE-1", "calm"])?;
     step(2, "the same request comes again: answered from the record", &["issue", &at, "CASE-1", "calm"])?;
-    step(3, "a worker issues the notice of CASE-2 and dies before it can record that", &["issue", &at, "CASE-2", "crash"])?;
-    step(4, "its next life does not guess: the outcome is unknown, and a person is asked", &["issue", &at, "CASE-2", "calm"])?;
+    step(
+        3,
+        "a worker issues the notice of CASE-2 and dies before it can record that",
+        &["issue", &at, "CASE-2", "crash"],
+    )?;
+    step(
+        4,
+        "its next life does not guess: the outcome is unknown, and a person is asked",
+        &["issue", &at, "CASE-2", "calm"],
+    )?;
     step(5, "what the person sees", &["incidents", &at])?;
     step(6, "the person finds the notice in the notice service and says so", &["resolve", &at, "CASE-2"])?;
     step(7, "now the request is answered, and nothing was sent again", &["issue", &at, "CASE-2", "calm"])?;
@@ -88,12 +96,19 @@ async fn issue(folder: &Path, case: &str, crash: bool) -> Result<ExitCode, Failu
             Ok(number)
         })
         .await?;
-    match answer {
-        Performed::Completed { result, replayed: false } => println!("   completed: {result}"),
-        Performed::Completed { result, replayed: true } => println!("   completed before: {result} (replayed, nothing was sent)"),
-        Performed::Unknown { incident: Some(incident), .. } => println!("   unknown: do not act; see {incident}"),
-        other => println!("   {other:?}"),
-    }
+    let told = match answer {
+        Performed::Completed { result, replayed: false } => format!("completed: {result}"),
+        Performed::Completed { result, replayed: true } => {
+            format!("completed before: {result} (replayed, nothing was sent)")
+        }
+        Performed::Unknown { incident: Some(incident), .. } => format!("unknown: do not act; see {incident}"),
+        Performed::Unknown { incident: None, .. } => "unknown: the notice service is being asked".to_owned(),
+        Performed::Rejected(rejection) => format!("rejected: {:?}", rejection.code),
+        Performed::Waiting { until } => format!("not before {until}"),
+        Performed::InFlight { .. } => "someone else is at it".to_owned(),
+        Performed::Conflict => "this id was used for another request".to_owned(),
+    };
+    println!("   {told}");
     ledger.shutdown(Shutdown::Drain { within: Duration::from_secs(5) }).await;
     Ok(ExitCode::SUCCESS)
 }
@@ -119,9 +134,16 @@ async fn show_incidents(folder: &Path) -> Result<ExitCode, Failure> {
     let (ledger, _) = open(folder).await?;
     let open = IncidentFilter { open_only: true, ..IncidentFilter::default() };
     for incident in ledger.store().incidents(open, Page::default()).await?.items {
-        println!("   {} · {} · {} · effect {}", incident.id, incident.error_code, incident.operation_id, incident.side_effect_status);
+        println!(
+            "   {} · {} · {} · effect {}",
+            incident.id, incident.error_code, incident.operation_id, incident.side_effect_status
+        );
         println!("     {}", incident.message);
-        println!("     safe to retry: {} · runbook: {}", if incident.safe_to_retry { "yes" } else { "no" }, incident.runbook);
+        println!(
+            "     safe to retry: {} · runbook: {}",
+            if incident.safe_to_retry { "yes" } else { "no" },
+            incident.runbook
+        );
         println!("     {}", incident.suggested_action);
     }
     Ok(ExitCode::SUCCESS)

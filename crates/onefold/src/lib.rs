@@ -82,8 +82,9 @@ pub use onefold_core::ports::Committed;
 pub use onefold_core::retry::{Category, Schedule};
 pub use onefold_core::{Error, Result, Timestamp, codes, template};
 pub use onefold_runtime::{
-    Answer, Ask, Asked, Attempt, CallFailure, Claimed, Evidenced, FileArchive, FileJournal, HeldLease, Kind, KindHandle,
-    Ledger, Once, Operation, Performed, Rejection, Settings, Shutdown, Started, SystemClock, SystemRandom, TooLate, Void,
+    Answer, Ask, Asked, Attempt, CallFailure, Claimed, Evidenced, FileArchive, FileJournal, HeldLease, Kind,
+    KindHandle, Ledger, Once, Operation, Performed, Rejection, Settings, Shutdown, Started, SystemClock, SystemRandom,
+    TooLate, Void,
 };
 #[cfg(feature = "sqlite")]
 pub use onefold_sqlite::{Options as SqliteOptions, Sqlite};

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use onefold_core::error::{Class, SHUTTING_DOWN};
-use onefold_core::ledger::{Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed};
+use onefold_core::ledger::{
+    Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed,
+};
 use onefold_core::ports::{Act, Step, StepAnswer};
 use onefold_core::{Error, Result};
 use tokio::sync::{mpsc, oneshot};

@@ -9,7 +9,8 @@ use onefold_core::error::{
 };
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
-    AttemptId, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest, Renewed, Replay, Status,
+    AttemptId, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest,
+    Renewed, Replay, Status,
 };
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
@@ -122,7 +123,12 @@ impl<S: Store> HeldLease<S> {
     }
 }
 
-pub(crate) fn record_request<S: Store>(ledger: &Ledger<S>, terms: &Arc<Terms>, grip: Grip, outcome: Outcome) -> RecordRequest {
+pub(crate) fn record_request<S: Store>(
+    ledger: &Ledger<S>,
+    terms: &Arc<Terms>,
+    grip: Grip,
+    outcome: Outcome,
+) -> RecordRequest {
     let Grip { key, fence, attempt_id } = grip;
     RecordRequest { key, fence, attempt_id, outcome, terms: Arc::clone(terms), jitter: ledger.jitter() }
 }

@@ -101,12 +101,13 @@ impl Journal for FileJournal {
         let mut held = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         *held = None;
         let damaged = self.read().is_ok_and(|journaled| journaled.damaged > 0);
-        match damaged {
+        if damaged {
             // What cannot be read is kept for a person rather than thrown away.
-            true => std::fs::rename(&self.path, self.path.with_extension("damaged")),
-            false => std::fs::remove_file(&self.path).or_else(|cause| {
-                if cause.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(cause) }
-            }),
+            return std::fs::rename(&self.path, self.path.with_extension("damaged"));
+        }
+        match std::fs::remove_file(&self.path) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => Err(cause),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 }
@@ -123,7 +124,9 @@ fn parse(line: &[u8]) -> Option<JournalEntry> {
 }
 
 fn checksum(body: &[u8]) -> String {
-    Sha256::digest(body)[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut first = [0; 8];
+    first.copy_from_slice(&Sha256::digest(body)[..8]);
+    format!("{:016x}", u64::from_be_bytes(first))
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::effect::{
-    AcceptDuplicate, Class, Contract, Converging, EffectClass, Escalate, ExternalCommand, FinancialOrLegal,
-    HumanNotification, InTransaction, Local, MessagePublish, OnUnknown, Outbox, Policy, Pure, Rerun, Retention, SameKey,
-    Terms, self,
+    self, AcceptDuplicate, Class, Contract, Converging, EffectClass, Escalate, ExternalCommand, FinancialOrLegal,
+    HumanNotification, InTransaction, Local, MessagePublish, OnUnknown, Outbox, Policy, Pure, Rerun, Retention,
+    SameKey, Terms,
 };
 use onefold_core::error::{DECLARATION_INVALID, Error, Result};
 use onefold_core::fingerprint::Mode;
@@ -18,12 +18,15 @@ use onefold_core::ports::BoxFuture;
 use onefold_core::retry::{Category, Schedule};
 use serde::Serialize;
 
+/// Something that a declaration says of the terms.
+type Change = Box<dyn FnOnce(&mut Terms) + Send>;
+
 /// The declaration of a kind of class `C`.
 pub struct Kind<C> {
     name: String,
     policy: Option<Policy>,
     pub(crate) reconciler: Option<Reconciler>,
-    change: Vec<Box<dyn FnOnce(&mut Terms) + Send>>,
+    changes: Vec<Change>,
     class: PhantomData<C>,
 }
 
@@ -65,11 +68,11 @@ impl Kind<Pure> {
 
 impl<C: Class> Kind<C> {
     fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), policy: None, reconciler: None, change: Vec::new(), class: PhantomData }
+        Self { name: name.into(), policy: None, reconciler: None, changes: Vec::new(), class: PhantomData }
     }
 
     fn with(mut self, change: impl FnOnce(&mut Terms) + Send + 'static) -> Self {
-        self.change.push(Box::new(change));
+        self.changes.push(Box::new(change));
         self
     }
 
@@ -161,7 +164,7 @@ impl<C: Class> Kind<C> {
         if let Policy::Ask { settle } = terms.contract.policy() {
             terms.settle = *settle;
         }
-        for change in self.change {
+        for change in self.changes {
             change(&mut terms);
         }
         Ok((terms.checked()?, self.reconciler))
@@ -282,7 +285,7 @@ impl Ask {
         F: Fn(Asked) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Answer> + Send + 'static,
     {
-        Self { settle: Duration::from_secs(15 * 60), ask: Arc::new(move |asked| Box::pin(ask(asked))) }
+        Self { settle: Duration::from_mins(15), ask: Arc::new(move |asked| Box::pin(ask(asked))) }
     }
 
     /// How long after the last deadline a "no" is believed.

@@ -65,7 +65,12 @@ impl<S: Store, C: Class> Operation<S, C> {
     }
 
     /// The claim of this operation for a request.
-    pub(crate) fn request(&self, request: &impl Serialize, holder: Holder, attempt_id: AttemptId) -> Result<ClaimRequest> {
+    pub(crate) fn request(
+        &self,
+        request: &impl Serialize,
+        holder: Holder,
+        attempt_id: AttemptId,
+    ) -> Result<ClaimRequest> {
         let ledger = &self.kind.ledger;
         let terms = Arc::clone(&self.kind.terms);
         let input = serde_json::to_vec(request).map_err(|cause| {
@@ -94,7 +99,9 @@ impl<S: Store, C: Class> Operation<S, C> {
         let claim = ledger.inner.front.claim(request).await?;
         drop(entrance);
         Ok(match claim {
-            Claim::Granted(lease) => Claimed::Granted(HeldLease::new(ledger.clone(), Arc::clone(&self.kind.terms), lease)),
+            Claim::Granted(lease) => {
+                Claimed::Granted(HeldLease::new(ledger.clone(), Arc::clone(&self.kind.terms), lease))
+            }
             Claim::Replay(replay) => Claimed::Replay(replay),
             Claim::InFlight { retry_after } => Claimed::InFlight { retry_after },
             Claim::Conflict => Claimed::Conflict,

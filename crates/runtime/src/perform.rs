@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::error::{CodeName, INVARIANT_BROKEN, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED};
 use onefold_core::effect::{EffectClass, Terms};
+use onefold_core::error::{CodeName, INVARIANT_BROKEN, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED};
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
     Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Status, StoredResult, decide,
@@ -95,10 +95,13 @@ impl<S: Store, C: Performs> Operation<S, C> {
         match ledger.inner.front.claim(claim).await? {
             Claim::Granted(lease) => {
                 // The grant is here: from now on the attempt runs to its end, whoever waits for it.
-                let attempt = Attempt::new(lease, terms.contract.policy(), Arc::clone(&ledger.inner.settings.clock), started);
+                let attempt =
+                    Attempt::new(lease, terms.contract.policy(), Arc::clone(&ledger.inner.settings.clock), started);
                 let holding = Holding { ledger, terms, attempt, _entrance: entrance };
                 let running = tokio::spawn(holding.run::<C, T, F, Fut>(effect));
-                running.await.map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
+                running
+                    .await
+                    .map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
             }
             Claim::Replay(replay) => replayed(replay),
             Claim::InFlight { retry_after } => Ok(Performed::InFlight { retry_after }),
@@ -110,7 +113,12 @@ impl<S: Store, C: Performs> Operation<S, C> {
 }
 
 /// A pure operation that nobody asked to remember: no row, no lease.
-async fn unremembered<C, T, F, Fut>(clock: &Arc<dyn Clock>, claim: ClaimRequest, started: Reading, effect: F) -> Result<Performed<T>>
+async fn unremembered<C, T, F, Fut>(
+    clock: &Arc<dyn Clock>,
+    claim: ClaimRequest,
+    started: Reading,
+    effect: F,
+) -> Result<Performed<T>>
 where
     C: Performs,
     F: FnOnce(Attempt) -> Fut,
@@ -123,10 +131,9 @@ where
     let attempt = Attempt::new(lease, claim.terms.contract.policy(), Arc::clone(clock), started);
     Ok(match effect(attempt).await {
         Ok(output) => Performed::Completed { result: C::split(output).0, replayed: false },
-        Err(failure) if failure.meaning == Meaning::Final => Performed::Rejected(Rejection {
-            code: Some(failure.code_name().clone()),
-            category: None,
-        }),
+        Err(failure) if failure.meaning == Meaning::Final => {
+            Performed::Rejected(Rejection { code: Some(failure.code_name().clone()), category: None })
+        }
         Err(failure) => Performed::Waiting { until: now.plus(failure.retry_hint().unwrap_or(Duration::from_secs(1))) },
     })
 }
@@ -148,7 +155,10 @@ pub(crate) fn decode<T: DeserializeOwned>(result: &StoredResult) -> Result<T> {
         }),
         StoredResult::Digest { bytes, reference, .. } => {
             let there = reference.as_deref().map(|reference| format!(", see {reference}")).unwrap_or_default();
-            Err(Error::new(RESULT_NOT_KEPT, format!("the operation completed; its result of {bytes} bytes was not kept{there}")))
+            Err(Error::new(
+                RESULT_NOT_KEPT,
+                format!("the operation completed; its result of {bytes} bytes was not kept{there}"),
+            ))
         }
     }
 }
@@ -191,12 +201,19 @@ impl<S: Store> Holding<S> {
             Ended::Returned(Ok((result, evidence))) => self.complete(result, evidence).await,
             Ended::Returned(Err(failure)) => self.fail(failure).await,
             Ended::Panicked if self.attempt.nothing_sent() => {
-                self.fail(CallFailure::not_applied(Category::Unexpected).detail("the closure panicked before anything was sent")).await
+                self.fail(
+                    CallFailure::not_applied(Category::Unexpected)
+                        .detail("the closure panicked before anything was sent"),
+                )
+                .await
             }
-            Ended::Panicked => self.fail(CallFailure::unknown(Category::Unexpected).detail("the closure panicked")).await,
+            Ended::Panicked => {
+                self.fail(CallFailure::unknown(Category::Unexpected).detail("the closure panicked")).await
+            }
             Ended::DeadlinePassed if self.attempt.nothing_sent() => self.release(&CallFailure::from(TooLate)).await,
             Ended::DeadlinePassed => {
-                self.fail(CallFailure::unknown(Category::DownstreamTimeout).detail("no answer before the deadline")).await
+                self.fail(CallFailure::unknown(Category::DownstreamTimeout).detail("no answer before the deadline"))
+                    .await
             }
         }
     }
@@ -255,7 +272,9 @@ impl<S: Store> Holding<S> {
         let key = self.attempt.lease().key.clone();
         let ledger = self.ledger.clone();
         match self.record(outcome).await? {
-            Recorded::Settled { status: Status::FailedFinal, .. } => Ok(Performed::Rejected(Rejection { category, ..rejection })),
+            Recorded::Settled { status: Status::FailedFinal, .. } => {
+                Ok(Performed::Rejected(Rejection { category, ..rejection }))
+            }
             Recorded::Settled { next_attempt_at: Some(until), .. } => Ok(Performed::Waiting { until }),
             Recorded::Settled { .. } | Recorded::Already { .. } => {
                 let entry = ledger.inner.store.find(vec![key]).await?.pop().flatten();
@@ -299,4 +318,3 @@ fn standing<T>(entry: &Entry) -> Performed<T> {
 fn not_refused() -> Error {
     Error::new(INVARIANT_BROKEN, "an operation vanished while it was performed")
 }
-

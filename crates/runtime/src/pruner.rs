@@ -84,8 +84,11 @@ impl Archive for FileArchive {
     fn keep(&self, entries: &[Entry]) -> Result<()> {
         let write = || -> std::io::Result<()> {
             let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            let lines: String = entries.iter().map(|entry| format!("{}\n", line(entry))).collect();
-            file.write_all(lines.as_bytes())?;
+            let mut lines = Vec::new();
+            for entry in entries {
+                writeln!(lines, "{}", line(entry))?;
+            }
+            file.write_all(&lines)?;
             file.sync_all()
         };
         write().map_err(|cause| failed(&self.path, cause))

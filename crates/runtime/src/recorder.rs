@@ -93,7 +93,9 @@ impl Recorder {
             match self.front.record(request.clone()).await {
                 Err(error) if may_pass(&error) => left.push(request),
                 Ok(_) => tracing::info!(operation = %request.key.reference(), "waiting outcome recorded"),
-                Err(error) => tracing::error!(operation = %request.key.reference(), error_code = %error.code(), "waiting outcome refused"),
+                Err(error) => {
+                    tracing::error!(operation = %request.key.reference(), error_code = %error.code(), "waiting outcome refused");
+                }
             }
         }
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,8 +130,9 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
     let Some(journal) = &ledger.inner.settings.journal else {
         return Ok((0, 0));
     };
-    let unreadable =
-        |cause: std::io::Error| Error::new(STORE_UNAVAILABLE, format!("the journal cannot be read: {cause}")).caused_by(cause);
+    let unreadable = |cause: std::io::Error| {
+        Error::new(STORE_UNAVAILABLE, format!("the journal cannot be read: {cause}")).caused_by(cause)
+    };
     let journaled = journal.read().map_err(unreadable)?;
     for entry in &journaled.entries {
         let request = RecordRequest {
@@ -144,7 +147,10 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
         tracing::info!(operation = %entry.key.reference(), ?recorded, "journaled outcome recorded");
     }
     if journaled.damaged > 0 {
-        tracing::error!(lines = journaled.damaged, "the journal has damaged lines; they are kept aside and not believed");
+        tracing::error!(
+            lines = journaled.damaged,
+            "the journal has damaged lines; they are kept aside and not believed"
+        );
     }
     if !journaled.entries.is_empty() || journaled.damaged > 0 {
         journal.clear().map_err(unreadable)?;

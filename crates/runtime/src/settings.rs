@@ -57,7 +57,7 @@ impl Default for Settings {
             sweep_every: Duration::from_secs(5),
             ask_every: Duration::from_secs(1),
             ask_deadline: Duration::from_secs(30),
-            prune_every: Duration::from_secs(3600),
+            prune_every: Duration::from_hours(1),
             archive: None,
             batch_max: 256,
             waiting_max: 16_384,

@@ -19,7 +19,8 @@ pub(crate) fn translate(cause: rusqlite::Error) -> Error {
 
 /// A failure on the user's own connection.
 pub(crate) fn translate_sqlx(cause: sqlx::Error) -> Error {
-    let extended = cause.as_database_error().and_then(sqlx::error::DatabaseError::code).and_then(|code| code.parse().ok());
+    let extended =
+        cause.as_database_error().and_then(sqlx::error::DatabaseError::code).and_then(|code| code.parse().ok());
     let (code, detail) = match (extended, &cause) {
         (Some(extended), _) => named(extended),
         (None, sqlx::Error::PoolTimedOut) => (DATABASE_BUSY, "no connection became free in time"),
@@ -32,7 +33,9 @@ pub(crate) fn translate_sqlx(cause: sqlx::Error) -> Error {
 pub(crate) fn opening(path: &Path, cause: rusqlite::Error) -> Error {
     let extended = cause.sqlite_error().map_or(ffi::SQLITE_ERROR, |error| error.extended_code);
     let (code, detail) = match extended & 0xff {
-        ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM | ffi::SQLITE_AUTH => (DATABASE_READ_ONLY, "the file or its folder cannot be opened for writing"),
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM | ffi::SQLITE_AUTH => {
+            (DATABASE_READ_ONLY, "the file or its folder cannot be opened for writing")
+        }
         _ => named(extended),
     };
     Error::new(code, format!("{}: {detail}", path.display())).caused_by(cause)
@@ -45,9 +48,10 @@ fn named(extended: i32) -> (Code, &'static str) {
         (_, ffi::SQLITE_READONLY) => (DATABASE_READ_ONLY, "the database does not allow writing"),
         (_, ffi::SQLITE_FULL) => (DATABASE_FULL, "there is no room for the commit"),
         (_, ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => (DATABASE_CORRUPT, "the file is damaged or no database"),
-        (_, ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_PROTOCOL | ffi::SQLITE_NOMEM | ffi::SQLITE_INTERRUPT) => {
-            (DATABASE_UNAVAILABLE, "reading or writing the file failed")
-        }
+        (
+            _,
+            ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_PROTOCOL | ffi::SQLITE_NOMEM | ffi::SQLITE_INTERRUPT,
+        ) => (DATABASE_UNAVAILABLE, "reading or writing the file failed"),
         (_, ffi::SQLITE_TOOBIG) => (LIMIT_EXCEEDED, "a value is larger than the database stores"),
         _ => (INVARIANT_BROKEN, "the database refused a statement"),
     }

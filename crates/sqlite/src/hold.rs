@@ -29,7 +29,10 @@ impl Sqlite {
             }
             Err(TryLockError::Error(cause)) => return Err(failed(cause)),
         }
-        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id())).map_err(failed)?;
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| write!(file, "{}", std::process::id()))
+            .map_err(failed)?;
         Ok(file)
     }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use onefold_core::ledger::{self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Sweep, SweepReason};
+use onefold_core::ledger::{
+    self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Sweep, SweepReason,
+};
 use onefold_core::operation::KindName;
 use onefold_core::ports::{BoxFuture, Due, Keep, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
 use onefold_core::retry::Jitter;
@@ -78,7 +80,9 @@ fn sweep(connection: &Connection, request: &SweepRequest, now: Timestamp) -> Res
             reason,
             terms: request.kinds.get(&entry.key.kind).map(|terms| &**terms),
             clock_slack: request.clock_slack,
-            jitter: Jitter(request.seed.wrapping_mul(2_654_435_769).wrapping_add(u32::try_from(index).unwrap_or(0) << 16)),
+            jitter: Jitter(
+                request.seed.wrapping_mul(2_654_435_769).wrapping_add(u32::try_from(index).unwrap_or(0) << 16),
+            ),
         };
         if let Some(transition) = ledger::sweep(entry, &sweep, now) {
             swept.count(&carry_out(connection, transition)?);

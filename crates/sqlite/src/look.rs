@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use onefold_core::error::CodeName;
 use onefold_core::fingerprint::Keyring;
-use onefold_core::incident::{Group, GroupKey, Incident};
+use onefold_core::incident::{Group, GroupKey, Incident, IncidentId};
 use onefold_core::ledger::{Entry, TimelineEvent, timeline};
-use onefold_core::operation::{OperationKey, Tenant};
+use onefold_core::operation::{KindName, OperationKey, Tenant};
 use onefold_core::ports::{BoxFuture, Filter, IncidentFilter, Listed, Look, Page, Store};
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
@@ -41,9 +42,11 @@ impl Look for Sqlite {
     }
 
     fn groups(&self, tenant: Tenant) -> BoxFuture<'_, Result<Vec<Group>>> {
-        Box::pin(self.inner.reader.call(move |connection| {
-            query(connection, sql::INCIDENT_GROUPS, [text(tenant.as_str())], read_group)
-        }))
+        Box::pin(
+            self.inner
+                .reader
+                .call(move |connection| query(connection, sql::INCIDENT_GROUPS, [text(tenant.as_str())], read_group)),
+        )
     }
 }
 
@@ -78,11 +81,11 @@ fn list(connection: &Connection, filter: &Filter, page: Page) -> Result<Listed<E
     let limit = page.limit.clamp(1, Page::LIMIT_MAX);
     let cells = [
         text(filter.tenant.as_str()),
-        opt_text(filter.kind.as_ref().map(|kind| kind.as_str())),
+        opt_text(filter.kind.as_ref().map(KindName::as_str)),
         opt_text(filter.status.map(onefold_core::ledger::Status::as_str)),
         opt_text(filter.business_key.as_deref()),
         opt_text(filter.process_instance_key.as_deref()),
-        opt_text(filter.error_code.as_ref().map(|code| code.as_str())),
+        opt_text(filter.error_code.as_ref().map(CodeName::as_str)),
         opt_time(filter.since),
         opt_time(filter.until),
         page.after.map_or(Cell::Null, Cell::Int),
@@ -97,14 +100,16 @@ fn incidents(connection: &Connection, filter: &IncidentFilter, page: Page) -> Re
     let limit = page.limit.clamp(1, Page::LIMIT_MAX);
     let cells = [
         text(filter.tenant.as_str()),
-        opt_text(filter.id.as_ref().map(|id| id.as_str())),
+        opt_text(filter.id.as_ref().map(IncidentId::as_str)),
         Cell::Int(i64::from(filter.open_only)),
-        opt_text(filter.kind.as_ref().map(|kind| kind.as_str())),
+        opt_text(filter.kind.as_ref().map(KindName::as_str)),
         opt_text(filter.group.as_deref()),
         page.after.map_or(Cell::Null, Cell::Int),
         count(limit),
     ];
-    let rows = query(connection, sql::LIST_INCIDENTS, cells, |found| Ok((read_incident(found)?, found.get(1).map_err(translate)?)))?;
+    let rows = query(connection, sql::LIST_INCIDENTS, cells, |found| {
+        Ok((read_incident(found)?, found.get(1).map_err(translate)?))
+    })?;
     Ok(listed(rows, limit))
 }
 

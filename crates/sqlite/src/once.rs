@@ -7,8 +7,8 @@ use onefold_core::ledger::{Completion, Entry, Once, OnceRequest, once, performed
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::{BoxFuture, Entered, Transact};
 use onefold_core::{Result, Timestamp};
-use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 use sqlx::Sqlite as Driver;
+use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
 use crate::error::translate_sqlx;
 use crate::row::{self, Cell};

@@ -68,7 +68,8 @@ impl Sqlite {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.busy_wait)
             .optimize_on_close(false, None);
-        let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
+        let pool =
+            SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
         let inner = Inner {
             path,
             writer: Connected::start("onefold-writer", opened.writer)?,
@@ -109,9 +110,9 @@ fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
 fn create_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let created = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    created.map(drop).map_err(|cause| {
-        Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display())).caused_by(cause)
-    })
+    created
+        .map(drop)
+        .map_err(|cause| Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display())).caused_by(cause))
 }
 
 fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connection> {

@@ -86,10 +86,7 @@ pub(crate) fn cells(entry: &Entry) -> [Cell<'_>; 49] {
         time(entry.created_at),
         text(entry.status.as_str()),
         text(entry.contract.class().as_str()),
-        match entry.contract.policy() {
-            Policy::Escalate => text("escalate"),
-            policy => Cell::Text(Cow::Owned(policy.to_string())),
-        },
+        Cell::Text(Cow::Owned(entry.contract.policy().to_string())),
         number(entry.fence),
         Cell::Blob(entry.attempt_id.as_bytes()),
         opt_text(entry.installation.as_ref()),
@@ -164,34 +161,40 @@ pub(crate) fn attempt_cells(attempt: &Attempt) -> [Cell<'_>; 17] {
     ]
 }
 
+/// A value of either connection: there, not there, or of another type than its column says.
+pub(crate) type Found<T> = Result<Option<T>, WrongType>;
+
+/// A value that cannot be what its column says.
+pub(crate) struct WrongType;
+
 /// A row of either connection.
 pub(crate) trait Columns {
-    fn int(&self, at: usize) -> Option<Option<i64>>;
-    fn text(&self, at: usize) -> Option<Option<&str>>;
-    fn blob(&self, at: usize) -> Option<Option<&[u8]>>;
+    fn int(&self, at: usize) -> Found<i64>;
+    fn text(&self, at: usize) -> Found<&str>;
+    fn blob(&self, at: usize) -> Found<&[u8]>;
 }
 
 impl Columns for rusqlite::Row<'_> {
-    fn int(&self, at: usize) -> Option<Option<i64>> {
-        self.get_ref(at).ok()?.as_i64_or_null().ok()
+    fn int(&self, at: usize) -> Found<i64> {
+        self.get_ref(at).ok().and_then(|value| value.as_i64_or_null().ok()).ok_or(WrongType)
     }
-    fn text(&self, at: usize) -> Option<Option<&str>> {
-        self.get_ref(at).ok()?.as_str_or_null().ok()
+    fn text(&self, at: usize) -> Found<&str> {
+        self.get_ref(at).ok().and_then(|value| value.as_str_or_null().ok()).ok_or(WrongType)
     }
-    fn blob(&self, at: usize) -> Option<Option<&[u8]>> {
-        self.get_ref(at).ok()?.as_blob_or_null().ok()
+    fn blob(&self, at: usize) -> Found<&[u8]> {
+        self.get_ref(at).ok().and_then(|value| value.as_blob_or_null().ok()).ok_or(WrongType)
     }
 }
 
 impl Columns for sqlx::sqlite::SqliteRow {
-    fn int(&self, at: usize) -> Option<Option<i64>> {
-        sqlx::Row::try_get(self, at).ok()
+    fn int(&self, at: usize) -> Found<i64> {
+        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
     }
-    fn text(&self, at: usize) -> Option<Option<&str>> {
-        sqlx::Row::try_get(self, at).ok()
+    fn text(&self, at: usize) -> Found<&str> {
+        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
     }
-    fn blob(&self, at: usize) -> Option<Option<&[u8]>> {
-        sqlx::Row::try_get(self, at).ok()
+    fn blob(&self, at: usize) -> Found<&[u8]> {
+        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
     }
 }
 
@@ -202,43 +205,56 @@ struct Reader<'a, C> {
 }
 
 impl<'a, C: Columns> Reader<'a, C> {
-    fn next<T>(&mut self, read: impl FnOnce(&'a C, usize) -> Option<T>) -> Result<T> {
+    /// The next column, where it is there and reads as it should.
+    fn optional<V, T>(
+        &mut self,
+        get: impl FnOnce(&'a C, usize) -> Found<V>,
+        read: impl FnOnce(V) -> Option<T>,
+    ) -> Result<Option<T>> {
         let at = self.at;
         self.at += 1;
-        read(self.row, at).ok_or_else(|| Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row cannot be read")))
+        let unreadable = || Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row cannot be read"));
+        match get(self.row, at) {
+            Ok(None) => Ok(None),
+            Ok(Some(value)) => read(value).map(Some).ok_or_else(unreadable),
+            Err(WrongType) => Err(unreadable()),
+        }
+    }
+    fn required<V, T>(
+        &mut self,
+        get: impl FnOnce(&'a C, usize) -> Found<V>,
+        read: impl FnOnce(V) -> Option<T>,
+    ) -> Result<T> {
+        let at = self.at;
+        let absent = || Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row is absent"));
+        self.optional(get, read)?.ok_or_else(absent)
     }
     fn text(&mut self) -> Result<&'a str> {
-        self.next(|row, at| row.text(at).flatten())
+        self.required(C::text, Some)
     }
     fn shared(&mut self) -> Result<Option<Arc<str>>> {
-        self.next(|row, at| Some(row.text(at)?.map(Arc::from)))
+        self.optional(C::text, |text| Some(Arc::from(text)))
     }
     fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
-        self.next(|row, at| row.text(at).flatten().and_then(parse))
+        self.required(C::text, parse)
     }
     fn opt_parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
-        self.next(|row, at| match row.text(at)? {
-            None => Some(None),
-            Some(text) => parse(text).map(Some),
-        })
+        self.optional(C::text, parse)
     }
     fn int<T: TryFrom<i64>>(&mut self) -> Result<T> {
-        self.next(|row, at| row.int(at).flatten().and_then(|value| T::try_from(value).ok()))
+        self.required(C::int, |value| T::try_from(value).ok())
     }
     fn time(&mut self) -> Result<Timestamp> {
         self.int::<i64>().map(Timestamp::from_micros)
     }
     fn opt_time(&mut self) -> Result<Option<Timestamp>> {
-        self.next(|row, at| Some(row.int(at)?.map(Timestamp::from_micros)))
+        self.optional(C::int, |micros| Some(Timestamp::from_micros(micros)))
     }
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.next(|row, at| row.blob(at).flatten().and_then(|bytes| bytes.try_into().ok()))
+        self.required(C::blob, |bytes| bytes.try_into().ok())
     }
     fn opt_digest(&mut self) -> Result<Option<Digest>> {
-        self.next(|row, at| match row.blob(at)? {
-            None => Some(None),
-            Some(bytes) => bytes.try_into().ok().map(|bytes| Some(Digest(bytes))),
-        })
+        self.optional(C::blob, |bytes| bytes.try_into().ok().map(Digest))
     }
     fn key(&mut self) -> Result<OperationKey> {
         let tenant = self.parsed(|text| Tenant::parse(text).ok())?;
@@ -250,13 +266,15 @@ impl<'a, C: Columns> Reader<'a, C> {
         self.parsed(|text| Contract::new(class, Policy::parse(text).ok()?).ok())
     }
     fn result(&mut self) -> Result<Option<StoredResult>> {
-        let bytes = self.next(C::blob)?;
+        let bytes = self.optional(C::blob, Some)?;
         let content_type = self.shared()?;
-        let size: Option<i64> = self.next(C::int)?;
+        let size = self.optional(C::int, Some)?;
         let digest = self.opt_digest()?;
         let reference = self.shared()?;
         Ok(match (bytes, content_type, size, digest) {
-            (Some(bytes), Some(content_type), _, _) => Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) }),
+            (Some(bytes), Some(content_type), _, _) => {
+                Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) })
+            }
             (_, _, Some(size), Some(digest)) => {
                 Some(StoredResult::Digest { bytes: u64::try_from(size).unwrap_or(0), digest, reference })
             }

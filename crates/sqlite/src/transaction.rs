@@ -64,10 +64,7 @@ impl Sqlite {
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
     ///
     /// What may only happen after the commit takes the [`Committed`] token.
-    pub async fn transaction<T>(
-        &self,
-        work: impl AsyncFn(&mut SqliteConnection) -> Result<T>,
-    ) -> Result<Committed<T>> {
+    pub async fn transaction<T>(&self, work: impl AsyncFn(&mut SqliteConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut tries = 1;
         loop {
             match self.run(&work).await {

@@ -1,9 +1,9 @@
 //! Carries transitions out, inside one transaction of the writer.
 
+use onefold_core::error::INVARIANT_BROKEN;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Entry, Note, Transition};
 use onefold_core::operation::OperationKey;
-use onefold_core::error::INVARIANT_BROKEN;
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
 

@@ -6,7 +6,7 @@ use crate::effect::{Policy, PolicyName};
 use crate::error::{DECLARATION_INVALID, Error, Result};
 use crate::time::parse_duration;
 
-const SETTLE: Duration = Duration::from_secs(15 * 60);
+const SETTLE: Duration = Duration::from_mins(15);
 
 pub(super) fn read(value: &toml::Value) -> Result<Policy> {
     match value {
@@ -15,7 +15,11 @@ pub(super) fn read(value: &toml::Value) -> Result<Policy> {
             let name = table.keys().find_map(|key| PolicyName::parse(key)).ok_or_else(unknown)?;
             with_parameters(name, table)
         }
-        _ => Err(unknown()),
+        toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_)
+        | toml::Value::Array(_) => Err(unknown()),
     }
 }
 
@@ -36,8 +40,12 @@ fn with_parameters(name: PolicyName, table: &toml::Table) -> Result<Policy> {
     let duration = |key: &str| text(key).and_then(parse_duration);
     let given = text(name.as_str()).is_some();
     match name {
-        PolicyName::SameKey => duration("provider_memory").filter(|_| given).map(|provider_memory| Policy::SameKey { provider_memory }),
-        PolicyName::Ask if table.contains_key("settle") => duration("settle").filter(|_| given).map(|settle| Policy::Ask { settle }),
+        PolicyName::SameKey => {
+            duration("provider_memory").filter(|_| given).map(|provider_memory| Policy::SameKey { provider_memory })
+        }
+        PolicyName::Ask if table.contains_key("settle") => {
+            duration("settle").filter(|_| given).map(|settle| Policy::Ask { settle })
+        }
         PolicyName::Ask => given.then_some(Policy::Ask { settle: SETTLE }),
         PolicyName::Void => given.then_some(Policy::Void),
         PolicyName::AcceptDuplicate => given.then_some(Policy::AcceptDuplicate),
@@ -57,10 +65,12 @@ fn needs(name: PolicyName) -> Error {
         PolicyName::InTransaction => "\"in_transaction\"",
         PolicyName::Outbox => "\"outbox\"",
     };
-    Error::new(DECLARATION_INVALID, format!("`{name}` lacks what it needs")).hint(format!("write on_unknown = {example}"))
+    Error::new(DECLARATION_INVALID, format!("`{name}` lacks what it needs"))
+        .hint(format!("write on_unknown = {example}"))
 }
 
 fn unknown() -> Error {
     let known: Vec<_> = PolicyName::ALL.iter().map(|name| name.as_str()).collect();
-    Error::new(DECLARATION_INVALID, "this is no policy for an unknown outcome").hint(format!("use one of {}", known.join(", ")))
+    Error::new(DECLARATION_INVALID, "this is no policy for an unknown outcome")
+        .hint(format!("use one of {}", known.join(", ")))
 }

@@ -42,7 +42,9 @@ impl Contract {
             EffectClass::Pure | EffectClass::Converging => Policy::Rerun,
             EffectClass::Local => Policy::InTransaction,
             EffectClass::MessagePublish => Policy::Outbox,
-            EffectClass::ExternalCommand | EffectClass::HumanNotification | EffectClass::FinancialOrLegal => Policy::Escalate,
+            EffectClass::ExternalCommand | EffectClass::HumanNotification | EffectClass::FinancialOrLegal => {
+                Policy::Escalate
+            }
         };
         Self { class, policy }
     }
@@ -127,9 +129,9 @@ mod tests {
     #[test]
     fn the_stricter_of_two_contracts_is_legal_and_no_laxer_than_either() {
         let contracts = || {
-            EffectClass::ALL.into_iter().flat_map(|class| {
-                policies().into_iter().filter_map(move |policy| Contract::new(class, policy).ok())
-            })
+            EffectClass::ALL
+                .into_iter()
+                .flat_map(|class| policies().into_iter().filter_map(move |policy| Contract::new(class, policy).ok()))
         };
         for one in contracts() {
             for two in contracts() {

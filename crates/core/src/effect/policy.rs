@@ -140,12 +140,9 @@ impl fmt::Display for Policy {
         match self {
             Self::SameKey { provider_memory } => write!(f, "same_key {}", format_duration(*provider_memory)),
             Self::Ask { settle } => write!(f, "ask {}", format_duration(*settle)),
-            Self::Rerun
-            | Self::AcceptDuplicate
-            | Self::Void
-            | Self::Escalate
-            | Self::InTransaction
-            | Self::Outbox => f.write_str(self.name().as_str()),
+            Self::Rerun | Self::AcceptDuplicate | Self::Void | Self::Escalate | Self::InTransaction | Self::Outbox => {
+                f.write_str(self.name().as_str())
+            }
         }
     }
 }

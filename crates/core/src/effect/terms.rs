@@ -64,7 +64,7 @@ impl Terms {
             deadline_for: Duration::from_secs(30),
             lease_for: Duration::from_secs(30),
             clock_slack: Duration::from_secs(5),
-            settle: Duration::from_secs(15 * 60),
+            settle: Duration::from_mins(15),
             ask_schedule: [10, 60, 300, 900].map(Duration::from_secs).into(),
             retry: RetryTable::default(),
             dependency: None,
@@ -120,7 +120,8 @@ mod tests {
     #[test]
     fn terms_that_contradict_themselves_are_refused() {
         let day = Duration::from_secs(86_400);
-        let same_key = Contract::new(EffectClass::ExternalCommand, Policy::SameKey { provider_memory: Duration::from_secs(5) });
+        let same_key =
+            Contract::new(EffectClass::ExternalCommand, Policy::SameKey { provider_memory: Duration::from_secs(5) });
         let mut forgets = terms(Contract::default_of(EffectClass::ExternalCommand));
         forgets.retention = Retention { result_for: None, id_for: Some(day), redelivery_for: Some(2 * day) };
         let mut instant = terms(Contract::default_of(EffectClass::ExternalCommand));

@@ -37,7 +37,8 @@ fn refuse_large_integers(input: &[u8]) -> Result<()> {
         match input[at] {
             b'"' => at = end_of_string(input, at),
             b'-' | b'0'..=b'9' => {
-                let end = input[at..].iter().position(|byte| !is_number_byte(*byte)).map_or(input.len(), |len| at + len);
+                let end =
+                    input[at..].iter().position(|byte| !is_number_byte(*byte)).map_or(input.len(), |len| at + len);
                 refuse_large_integer(&input[at..end], at)?;
                 at = end;
             }
@@ -64,7 +65,8 @@ fn refuse_large_integer(token: &[u8], at: usize) -> Result<()> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return Ok(());
     }
-    let fits = std::str::from_utf8(digits).ok().and_then(|text| text.parse::<u64>().ok()).is_some_and(|n| n <= INTEGER_MAX);
+    let fits =
+        std::str::from_utf8(digits).ok().and_then(|text| text.parse::<u64>().ok()).is_some_and(|n| n <= INTEGER_MAX);
     if fits || digits.is_empty() {
         return Ok(());
     }

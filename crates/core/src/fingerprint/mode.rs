@@ -29,10 +29,8 @@ impl Mode {
         pointers.dedup();
         let shaped = pointers.iter().all(|pointer| pointer.starts_with('/') && !pointer.contains([',', ' ']));
         if pointers.is_empty() || pointers.len() > Self::FIELDS_MAX || !shaped {
-            return Err(Error::new(DECLARATION_INVALID, "fingerprint fields must be JSON pointers").hint(format!(
-                "name 1 to {} fields such as \"/amount\" or \"/to/iban\"",
-                Self::FIELDS_MAX
-            )));
+            return Err(Error::new(DECLARATION_INVALID, "fingerprint fields must be JSON pointers")
+                .hint(format!("name 1 to {} fields such as \"/amount\" or \"/to/iban\"", Self::FIELDS_MAX)));
         }
         Ok(Self::Fields(pointers.into()))
     }
@@ -57,7 +55,9 @@ impl FromStr for Mode {
             "canonical.1" => Ok(Self::Canonical),
             other => match other.strip_prefix("fields.1:") {
                 Some(pointers) => Self::fields(pointers.split(',')),
-                None => Err(Error::new(DECLARATION_INVALID, format!("{other:?} is no fingerprint mode of this version"))),
+                None => {
+                    Err(Error::new(DECLARATION_INVALID, format!("{other:?} is no fingerprint mode of this version")))
+                }
             },
         }
     }

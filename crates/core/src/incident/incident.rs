@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -28,8 +30,7 @@ impl IncidentId {
         }
         hasher.update(entry.fence.to_be_bytes());
         hasher.update(now.as_micros().to_be_bytes());
-        let hex: String = hasher.finalize()[..9].iter().map(|byte| format!("{byte:02x}")).collect();
-        Self(Arc::from(format!("inc_{hex}")))
+        Self(Arc::from(format!("inc_{}", URL_SAFE_NO_PAD.encode(&hasher.finalize()[..12]))))
     }
 
     /// An id read back from a store or sent by a caller.
@@ -144,7 +145,7 @@ impl IncidentChange {
     /// The incident to write, given the one that is open: one open incident per operation.
     pub fn apply(self, open: Option<Incident>) -> Option<Incident> {
         match (self.0, open) {
-            (Change::Raise(new), Some(open)) => Some(open.joined_by(*new)),
+            (Change::Raise(new), Some(open)) => Some(open.joined_by(&new)),
             (Change::Raise(new), None) => Some(*new),
             (Change::Close { by, at, person }, Some(open)) => Some(open.closed(by, at, person)),
             (Change::Close { .. }, None) => None,
@@ -187,14 +188,19 @@ impl Incident {
             says,
             last_alive_at: before.updated_at,
         };
-        Self::build(entry, facts, now)
+        Self::build(entry, &facts, now)
     }
 
     /// Retrying is over and nothing took hold.
     pub(crate) fn of_exhausted(entry: &Entry, why: WhyOver, now: Timestamp) -> Self {
         let category = entry.category.unwrap_or(Category::Unexpected);
         let code = entry.error_code.as_ref().map_or("no code", CodeName::as_str);
-        let says = format!("attempt {} of {} ended with {code}; nothing took hold; {}", entry.attempts, entry.key.kind, why.as_str());
+        let says = format!(
+            "attempt {} of {} ended with {code}; nothing took hold; {}",
+            entry.attempts,
+            entry.key.kind,
+            why.as_str()
+        );
         let exhausted = why != WhyOver::NeverRetried;
         let facts = Facts {
             code: if exhausted { Category::AttemptsExhausted.code() } else { category.code() },
@@ -206,7 +212,7 @@ impl Incident {
             says,
             last_alive_at: entry.updated_at,
         };
-        Self::build(entry, facts, now)
+        Self::build(entry, &facts, now)
     }
 
     /// The attempt ended for good with a technical failure.
@@ -225,7 +231,7 @@ impl Incident {
             says,
             last_alive_at: entry.updated_at,
         };
-        Self::build(entry, facts, now)
+        Self::build(entry, &facts, now)
     }
 
     /// An attempt reported an effect after another had been granted.
@@ -244,7 +250,7 @@ impl Incident {
             says,
             last_alive_at: now,
         };
-        Self::build(entry, facts, now)
+        Self::build(entry, &facts, now)
     }
 
     /// One attempt said two things, or contradicts what was decided since.
@@ -266,10 +272,10 @@ impl Incident {
             says,
             last_alive_at: now,
         };
-        Self::build(entry, facts, now)
+        Self::build(entry, &facts, now)
     }
 
-    fn build(entry: &Entry, facts: Facts<'_>, now: Timestamp) -> Self {
+    fn build(entry: &Entry, facts: &Facts<'_>, now: Timestamp) -> Self {
         let code = facts.code.name();
         let guide = &facts.code.descriptor().guide;
         let message = Message::new(facts.code, &facts.says).unwrap_or_else(|| Message::stored(guide.summary));
@@ -312,7 +318,7 @@ impl Incident {
     }
 
     /// The open incident after another cause or a repetition; the gravest code heads it.
-    fn joined_by(mut self, new: Self) -> Self {
+    fn joined_by(mut self, new: &Self) -> Self {
         let mut causes = std::mem::take(&mut self.causes);
         for cause in &new.causes {
             match causes.iter_mut().find(|known| known.code == cause.code) {
@@ -349,11 +355,7 @@ impl Incident {
 }
 
 fn gravity(code: &CodeName) -> u8 {
-    if *code == DUPLICATE_SUSPECTED {
-        2
-    } else {
-        u8::from(*code == OUTCOME_CONFLICT)
-    }
+    if *code == DUPLICATE_SUSPECTED { 2 } else { u8::from(*code == OUTCOME_CONFLICT) }
 }
 
 fn needs_of(category: Category) -> Needs {

@@ -19,7 +19,8 @@ impl Message {
     pub fn new(code: Code, text: &str) -> Option<Self> {
         let text = redact(text);
         let bare: String = text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
-        let title: String = code.descriptor().title.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+        let title: String =
+            code.descriptor().title.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
         let code_bare = code.as_str().replace('_', "").to_lowercase();
         let empty_words = ["", "error", "failed", "failure", "unknown", "exception", "redacted", "payloadremoved"];
         if empty_words.contains(&bare.as_str()) || bare == title || bare == code_bare {
@@ -45,8 +46,20 @@ impl fmt::Display for Message {
     }
 }
 
-const SECRET_NAMES: &[&str] =
-    &["password", "passwd", "pwd", "secret", "token", "apikey", "authorization", "cookie", "credential", "bearer", "basic", "signature"];
+const SECRET_NAMES: &[&str] = &[
+    "password",
+    "passwd",
+    "pwd",
+    "secret",
+    "token",
+    "apikey",
+    "authorization",
+    "cookie",
+    "credential",
+    "bearer",
+    "basic",
+    "signature",
+];
 
 /// The first line of a text without what looks like a secret, a payload or an address of a person.
 pub fn redact(text: &str) -> String {
@@ -128,7 +141,9 @@ mod tests {
 
     #[test]
     fn a_message_that_only_repeats_the_title_does_not_pass() {
-        for empty in ["", "failed", "Error!", "DOWNSTREAM_TIMEOUT", "The dependency did not answer in time.", "{\"a\":1}"] {
+        for empty in
+            ["", "failed", "Error!", "DOWNSTREAM_TIMEOUT", "The dependency did not answer in time.", "{\"a\":1}"]
+        {
             assert_eq!(Message::new(DOWNSTREAM_TIMEOUT, empty), None, "{empty}");
         }
         assert!(Message::new(DOWNSTREAM_TIMEOUT, "no answer within 10s").is_some());

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-
 use super::attempt::AttemptId;
 use super::outcome::{Digest, StoredResult};
 use crate::effect::Contract;

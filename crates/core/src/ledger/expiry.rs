@@ -12,7 +12,7 @@ use crate::retry::{Category, Jitter, WhyOver};
 use crate::time::Timestamp;
 
 /// A question that no process asked for this long goes to a person.
-pub const OVERDUE_FOR: Duration = Duration::from_secs(3600);
+pub const OVERDUE_FOR: Duration = Duration::from_hours(1);
 
 /// Why the sweeper looks at an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,14 +47,11 @@ pub fn sweep(entry: &Entry, sweep: &Sweep<'_>, now: Timestamp) -> Option<Transit
         Status::FailedRetryable => {
             entry.escalate_at.filter(|at| *at <= now).map(|_| end_waiting(entry, sweep.terms, now))
         }
-        Status::Unknown => entry
-            .next_ask_at
-            .filter(|at| at.plus(OVERDUE_FOR) <= now)
-            .map(|_| {
-                let why = "no running process asks about this kind";
-                let asked = Entry { updated_at: now, ..entry.clone() };
-                unknown::escalate(asked, entry, Needs::DeploymentFix, why, now)
-            }),
+        Status::Unknown => entry.next_ask_at.filter(|at| at.plus(OVERDUE_FOR) <= now).map(|_| {
+            let why = "no running process asks about this kind";
+            let asked = Entry { updated_at: now, ..entry.clone() };
+            unknown::escalate(asked, entry, Needs::DeploymentFix, why, now)
+        }),
         Status::Completed | Status::FailedFinal | Status::Released => None,
     }
 }

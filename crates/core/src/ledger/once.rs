@@ -29,7 +29,11 @@ pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<Once> {
     if request.terms.contract.class() != EffectClass::Local {
         return Err(Error::new(
             KIND_MISMATCH,
-            format!("kind {} is declared {}, which is performed around an effect", request.key.kind, request.terms.contract.class()),
+            format!(
+                "kind {} is declared {}, which is performed around an effect",
+                request.key.kind,
+                request.terms.contract.class()
+            ),
         )
         .hint("declare the kind with Kind::local, or use perform"));
     }

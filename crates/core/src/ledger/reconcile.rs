@@ -101,7 +101,12 @@ fn did_not(entry: &Entry, settle: Duration, request: &ReconcileRequest, now: Tim
     Decision::changed(Reconciled::AskAgain(believed_from), Transition::to(waiting))
 }
 
-fn took_hold(entry: &Entry, completion: &Completion, request: &ReconcileRequest, now: Timestamp) -> Decision<Reconciled> {
+fn took_hold(
+    entry: &Entry,
+    completion: &Completion,
+    request: &ReconcileRequest,
+    now: Timestamp,
+) -> Decision<Reconciled> {
     let result = completion.result.clone().within(request.terms.result_bytes_max, completion.evidence.as_ref());
     let completed = Entry {
         status: Status::Completed,
@@ -150,7 +155,12 @@ fn close(settled: Entry, before: &Entry, request: &ReconcileRequest, what: &str,
     if open { transition.incident(IncidentChange::close_by_evidence(now)) } else { transition }
 }
 
-fn ask_again(entry: &Entry, wait: Option<Duration>, request: &ReconcileRequest, now: Timestamp) -> Decision<Reconciled> {
+fn ask_again(
+    entry: &Entry,
+    wait: Option<Duration>,
+    request: &ReconcileRequest,
+    now: Timestamp,
+) -> Decision<Reconciled> {
     let schedule = &request.terms.ask_schedule;
     let asked = Entry { asks: entry.asks + 1, updated_at: now, ..entry.clone() };
     if let Some(step) = schedule.get(entry.asks as usize) {

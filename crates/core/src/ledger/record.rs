@@ -72,7 +72,12 @@ pub enum Refusal {
 }
 
 /// Decides a record. `past` is the kept attempt of the request's fence, where that is not the present one.
-pub fn record(entry: Option<&Entry>, past: Option<&Attempt>, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+pub fn record(
+    entry: Option<&Entry>,
+    past: Option<&Attempt>,
+    request: &RecordRequest,
+    now: Timestamp,
+) -> Decision<Recorded> {
     let refused = |refusal| Decision::unchanged(Recorded::Refused(refusal));
     let Some(entry) = entry.filter(|entry| request.fence <= entry.fence) else {
         return refused(Refusal::NeverGranted);
@@ -110,10 +115,18 @@ fn record_held(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decisi
     match entry.status {
         Status::Started => settled(apply(entry, request, now)),
         Status::Unknown | Status::FailedRetryable if entry.recorded.is_none() => {
-            if tells_nothing { already } else { settled(apply(entry, request, now)) }
+            if tells_nothing {
+                already
+            } else {
+                settled(apply(entry, request, now))
+            }
         }
         Status::Completed | Status::FailedFinal if entry.recorded.is_none() => {
-            if tells_nothing || outcome.status() == entry.status { already } else { contradict(entry, request, entry.status, now) }
+            if tells_nothing || outcome.status() == entry.status {
+                already
+            } else {
+                contradict(entry, request, entry.status, now)
+            }
         }
         Status::Released => record_released(entry, request, now),
         Status::Unknown | Status::FailedRetryable | Status::Completed | Status::FailedFinal => {
@@ -147,10 +160,8 @@ fn record_released(entry: &Entry, request: &RecordRequest, now: Timestamp) -> De
 }
 
 fn settled(transition: Transition) -> Decision<Recorded> {
-    let answer = Recorded::Settled {
-        status: transition.entry.status,
-        next_attempt_at: transition.entry.next_attempt_at,
-    };
+    let answer =
+        Recorded::Settled { status: transition.entry.status, next_attempt_at: transition.entry.next_attempt_at };
     Decision::changed(answer, transition)
 }
 
@@ -165,7 +176,8 @@ fn contradict(entry: &Entry, request: &RecordRequest, status: Status, now: Times
     let incident = Incident::of_contradiction(&standing, &request.outcome, now);
     let id = Some(incident.id.clone());
     let kept = Attempt::of(entry, Ending::Late, now).late(&request.outcome, now);
-    let transition = Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
+    let transition =
+        Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
     Decision::changed(Recorded::Refused(Refusal::OtherOutcome { incident: id }), transition)
 }
 
@@ -179,11 +191,16 @@ fn record_late(entry: &Entry, past: &Attempt, request: &RecordRequest, now: Time
     let standing = Entry { updated_at: now.max(entry.updated_at), ..entry.clone() };
     if request.outcome.side_effect() != SideEffect::Applied {
         let answer = Recorded::Refused(Refusal::Superseded { incident: None });
-        return if seen_before { Decision::unchanged(answer) } else { Decision::changed(answer, Transition::to(standing).past(kept)) };
+        return if seen_before {
+            Decision::unchanged(answer)
+        } else {
+            Decision::changed(answer, Transition::to(standing).past(kept))
+        };
     }
     let incident = Incident::of_duplicate(&standing, past, now);
     let id = Some(incident.id.clone());
-    let transition = Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
+    let transition =
+        Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
     Decision::changed(Recorded::Refused(Refusal::Superseded { incident: id }), transition)
 }
 
@@ -237,11 +254,18 @@ fn fail_final(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Ti
     };
     if !judged_all {
         let before = entry.clone();
-        return unknown::escalate(failed, &before, Needs::Reconciliation, "an earlier attempt may have taken hold", now);
+        return unknown::escalate(
+            failed,
+            &before,
+            Needs::Reconciliation,
+            "an earlier attempt may have taken hold",
+            now,
+        );
     }
     if failure.category.is_some() {
         let incident = Incident::of_failure(&failed, failure, now);
-        return Transition::to(Entry { incident: Some(incident.id.clone()), ..failed }).incident(IncidentChange::raise(incident));
+        return Transition::to(Entry { incident: Some(incident.id.clone()), ..failed })
+            .incident(IncidentChange::raise(incident));
     }
     close_by_evidence(failed, now)
 }

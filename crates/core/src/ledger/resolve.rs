@@ -70,7 +70,8 @@ impl ResolveRequest {
     /// Refuses a verb without a reason, or texts over their limit.
     pub fn checked(&self) -> Result<()> {
         if self.why.trim().is_empty() || self.who.trim().is_empty() {
-            return Err(Error::new(LIMIT_EXCEEDED, "a verb needs who and why").hint("say why in a sentence; it is kept in the timeline"));
+            return Err(Error::new(LIMIT_EXCEEDED, "a verb needs who and why")
+                .hint("say why in a sentence; it is kept in the timeline"));
         }
         bounded("reason", Some(&self.why), 500)?;
         bounded("name", Some(&self.who), 100)?;
@@ -128,7 +129,12 @@ fn ask_now(entry: &Entry, request: &ResolveRequest, now: Timestamp) -> Result<De
     Ok(Decision::changed(Resolved::Done(status), transition))
 }
 
-fn settle(entry: &Entry, resolution: &Resolution, request: &ResolveRequest, now: Timestamp) -> Result<Decision<Resolved>> {
+fn settle(
+    entry: &Entry,
+    resolution: &Resolution,
+    request: &ResolveRequest,
+    now: Timestamp,
+) -> Result<Decision<Resolved>> {
     let open_question = entry.status == Status::Unknown
         || (entry.status == Status::FailedRetryable && entry.side_effect == SideEffect::Unknown);
     let confirms = match resolution {
@@ -160,7 +166,12 @@ fn settle(entry: &Entry, resolution: &Resolution, request: &ResolveRequest, now:
     }
 }
 
-fn took_hold(entry: &Entry, completion: &Completion, request: &ResolveRequest, now: Timestamp) -> Result<Decision<Resolved>> {
+fn took_hold(
+    entry: &Entry,
+    completion: &Completion,
+    request: &ResolveRequest,
+    now: Timestamp,
+) -> Result<Decision<Resolved>> {
     if class(entry, request) == EffectClass::FinancialOrLegal && completion.evidence.is_none() {
         return Err(Error::new(crate::error::EVIDENCE_REQUIRED, "this effect is completed only with its evidence"));
     }
@@ -190,7 +201,8 @@ fn did_not_happen(entry: &Entry, force: bool, request: &ResolveRequest, now: Tim
             Some(first) if *first != request.who => {}
             Some(_) | None => {
                 let approved = Entry { approved_by: Some(Arc::clone(&request.who)), updated_at: now, ..entry.clone() };
-                let transition = Transition::to(approved).note(note(request, "did not happen: waits for a second person", now));
+                let transition =
+                    Transition::to(approved).note(note(request, "did not happen: waits for a second person", now));
                 return Ok(Decision::changed(Resolved::NeedsSecondPerson, transition));
             }
         }
@@ -199,7 +211,7 @@ fn did_not_happen(entry: &Entry, force: bool, request: &ResolveRequest, now: Tim
 }
 
 fn waits(entry: &Entry, request: &ResolveRequest) -> (Duration, Duration) {
-    let fallback = (Duration::from_secs(15 * 60), Duration::from_secs(5));
+    let fallback = (Duration::from_mins(15), Duration::from_secs(5));
     let (declared, slack) = request.terms.as_ref().map_or(fallback, |terms| (terms.settle, terms.clock_slack));
     match unknown::contract(entry, request.terms.as_deref()).policy() {
         Policy::Ask { settle } => (*settle, slack),
@@ -246,7 +258,8 @@ fn done(entry: Entry, request: &ResolveRequest, what: &str, now: Timestamp) -> D
     let status = entry.status;
     let open = entry.incident.is_some();
     let transition = Transition::to(entry).note(note(request, what, now));
-    let transition = if open { transition.incident(IncidentChange::close_by_person(&request.who, now)) } else { transition };
+    let transition =
+        if open { transition.incident(IncidentChange::close_by_person(&request.who, now)) } else { transition };
     Decision::changed(Resolved::Done(status), transition)
 }
 

@@ -72,7 +72,12 @@ fn present(entry: &Entry, attempts: &[Attempt]) -> Option<TimelineEvent> {
         | Status::Unknown
         | Status::Released => return None,
     };
-    Some(TimelineEvent { at: entry.completed_at.unwrap_or(entry.updated_at), fence: entry.fence, who: Arc::clone(&entry.worker), what })
+    Some(TimelineEvent {
+        at: entry.completed_at.unwrap_or(entry.updated_at),
+        fence: entry.fence,
+        who: Arc::clone(&entry.worker),
+        what,
+    })
 }
 
 fn said(note: &Note) -> TimelineEvent {

@@ -84,7 +84,8 @@ impl Transition {
     /// The incident to write, given the one that is open; the entry then points at what stays open.
     pub fn settle_incident(&mut self, open: Option<Incident>) -> Option<Incident> {
         let written = self.incident.take()?.apply(open);
-        self.entry.incident = written.as_ref().filter(|incident| incident.is_open()).map(|incident| incident.id.clone());
+        self.entry.incident =
+            written.as_ref().filter(|incident| incident.is_open()).map(|incident| incident.id.clone());
         written
     }
 }

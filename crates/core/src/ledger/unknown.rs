@@ -7,8 +7,8 @@ use super::entry::{Entry, SideEffect, Status};
 use super::transition::Transition;
 use crate::effect::{Contract, Policy, Terms};
 use crate::incident::{Incident, IncidentChange, Needs};
-use crate::retry::{FailedAttempt, Jitter, Next, RetryTable, WhyOver};
 use crate::retry::Category;
+use crate::retry::{FailedAttempt, Jitter, Next, RetryTable, WhyOver};
 use crate::time::Timestamp;
 
 /// Why nobody knows.
@@ -44,7 +44,9 @@ pub(super) fn outcome_unknown(entry: &Entry, terms: Option<&Terms>, cause: &Caus
         Policy::Rerun | Policy::AcceptDuplicate => repeat(failed, terms, cause, now),
         Policy::SameKey { .. } if remembered(&failed, terms, now) => repeat(failed, terms, cause, now),
         Policy::Ask { .. } | Policy::Void => reconcile(failed, now),
-        Policy::SameKey { .. } => escalate(failed, entry, Needs::Reconciliation, "the provider may have forgotten the key", now),
+        Policy::SameKey { .. } => {
+            escalate(failed, entry, Needs::Reconciliation, "the provider may have forgotten the key", now)
+        }
         Policy::Escalate | Policy::InTransaction | Policy::Outbox => {
             escalate(failed, entry, Needs::Reconciliation, "a repetition is not declared safe", now)
         }
@@ -106,12 +108,7 @@ fn repeat(failed: Entry, terms: Option<&Terms>, cause: &Cause<'_>, now: Timestam
     match table.next(&attempt) {
         Next::At(at) => {
             let escalate_at = escalate_at(&failed, true, table);
-            Transition::to(Entry {
-                status: Status::FailedRetryable,
-                next_attempt_at: Some(at),
-                escalate_at,
-                ..failed
-            })
+            Transition::to(Entry { status: Status::FailedRetryable, next_attempt_at: Some(at), escalate_at, ..failed })
         }
         Next::Over(why) => over(failed, why, now),
     }
@@ -121,8 +118,8 @@ fn repeat(failed: Entry, terms: Option<&Terms>, cause: &Cause<'_>, now: Timestam
 pub(super) fn escalate_at(failed: &Entry, effect_unknown: bool, table: &RetryTable) -> Option<Timestamp> {
     let by_memory = match failed.contract.policy() {
         Policy::SameKey { provider_memory } if effect_unknown => Some(failed.first_attempt_at.plus(*provider_memory)),
-        Policy::SameKey { .. } => None,
-        Policy::Rerun
+        Policy::SameKey { .. }
+        | Policy::Rerun
         | Policy::AcceptDuplicate
         | Policy::Ask { .. }
         | Policy::Void

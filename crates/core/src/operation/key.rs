@@ -64,10 +64,7 @@ mod tests {
         );
         assert_eq!(OperationKey::from_reference(Tenant::default(), &key.reference()).unwrap(), key);
         for bad in ["", "op_", "op_!!", "inc_abc", "op_AAAA"] {
-            assert_eq!(
-                OperationKey::from_reference(Tenant::default(), bad).unwrap_err().code(),
-                OPERATION_NOT_FOUND
-            );
+            assert_eq!(OperationKey::from_reference(Tenant::default(), bad).unwrap_err().code(), OPERATION_NOT_FOUND);
         }
     }
 }

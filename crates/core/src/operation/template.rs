@@ -10,9 +10,33 @@ use crate::error::{Error, INVALID_WORKER_CONTRACT, Result, TEMPLATE_INVALID};
 
 /// Names that change between two attempts at the same thing, without case and separators.
 const REFUSED: &[&str] = &[
-    "jobkey", "jobid", "deadline", "jobdeadline", "retries", "jobretries", "retrycount", "worker", "workerid",
-    "jobworker", "host", "hostname", "hostid", "time", "timestamp", "now", "date", "random", "uuid", "requestid",
-    "traceid", "traceparent", "thread", "threadid", "attempt", "attemptid", "activatedat",
+    "jobkey",
+    "jobid",
+    "deadline",
+    "jobdeadline",
+    "retries",
+    "jobretries",
+    "retrycount",
+    "worker",
+    "workerid",
+    "jobworker",
+    "host",
+    "hostname",
+    "hostid",
+    "time",
+    "timestamp",
+    "now",
+    "date",
+    "random",
+    "uuid",
+    "requestid",
+    "traceid",
+    "traceparent",
+    "thread",
+    "threadid",
+    "attempt",
+    "attemptid",
+    "activatedat",
 ];
 
 /// The coordinates of a job that stay the same when the engine delivers it again.
@@ -69,7 +93,10 @@ impl Template {
                 Part::Text(text) => id.push_str(text),
                 Part::Value(name) => {
                     let found = value(name).filter(|found| !found.is_empty()).ok_or_else(|| {
-                        Error::new(INVALID_WORKER_CONTRACT, format!("the operation id needs {{{name}}}, which is absent or empty"))
+                        Error::new(
+                            INVALID_WORKER_CONTRACT,
+                            format!("the operation id needs {{{name}}}, which is absent or empty"),
+                        )
                     })?;
                     id.push_str(&template_value(&found));
                 }
@@ -107,8 +134,9 @@ fn push_text(parts: &mut Vec<Part>, text: &str) {
 
 fn checked_name(template: &str, name: &str) -> Result<String> {
     if refused(name) {
-        return Err(invalid(template, &format!("{{{name}}} changes with every attempt"))
-            .hint("use business identity: case, command, target, version; a caller's stable key is used as the id itself"));
+        return Err(invalid(template, &format!("{{{name}}} changes with every attempt")).hint(
+            "use business identity: case, command, target, version; a caller's stable key is used as the id itself",
+        ));
     }
     let variable = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -128,6 +156,10 @@ fn refused(name: &str) -> bool {
 }
 
 /// Stops the build when a literal template names something unstable; used by [`template!`](crate::template).
+///
+/// # Panics
+///
+/// At compile time, for a template that is malformed or names what changes with every attempt.
 pub const fn check(template: &str) {
     let bytes = template.as_bytes();
     let mut at = 0;
@@ -202,19 +234,41 @@ mod tests {
     use super::*;
 
     fn fill(template: &str, values: &[(&str, &str)]) -> Result<OperationId> {
-        Template::parse(template)?.fill(|name| {
-            values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        })
+        Template::parse(template)?
+            .fill(|name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 
     #[test]
     fn the_good_keys_of_the_source_texts_can_be_written() {
         let rows: &[(&str, &[(&str, &str)], &str)] = &[
-            ("{caseId}:ISSUE_NOTICE:{noticeType}", &[("caseId", "CASE-2026-000091"), ("noticeType", "NOTICE_OF_BREACH")], "CASE-2026-000091:ISSUE_NOTICE:NOTICE_OF_BREACH"),
-            ("{caseId}:EVIDENCE_VALIDATE:{packageId}:V{version}", &[("caseId", "CASE-2026-000091"), ("packageId", "EVP-8812"), ("version", "4")], "CASE-2026-000091:EVIDENCE_VALIDATE:EVP-8812:V4"),
-            ("PROCESS-{job.process_instance_key}:TASK-{job.element_id}", &[("job.process_instance_key", "2251799813689751"), ("job.element_id", "IssueNotice")], "PROCESS-2251799813689751:TASK-IssueNotice"),
-            ("{sanctionId}:REGISTER_OBLIGATION:{sequence}", &[("sanctionId", "SANCTION-8821"), ("sequence", "1")], "SANCTION-8821:REGISTER_OBLIGATION:1"),
-            ("{subscriptionId}-{job.element_id}", &[("subscriptionId", "550e8400-e29b-41d4-a716-446655440000"), ("job.element_id", "Activity_SendConfirmationMail")], "550e8400-e29b-41d4-a716-446655440000-Activity_SendConfirmationMail"),
+            (
+                "{caseId}:ISSUE_NOTICE:{noticeType}",
+                &[("caseId", "CASE-2026-000091"), ("noticeType", "NOTICE_OF_BREACH")],
+                "CASE-2026-000091:ISSUE_NOTICE:NOTICE_OF_BREACH",
+            ),
+            (
+                "{caseId}:EVIDENCE_VALIDATE:{packageId}:V{version}",
+                &[("caseId", "CASE-2026-000091"), ("packageId", "EVP-8812"), ("version", "4")],
+                "CASE-2026-000091:EVIDENCE_VALIDATE:EVP-8812:V4",
+            ),
+            (
+                "PROCESS-{job.process_instance_key}:TASK-{job.element_id}",
+                &[("job.process_instance_key", "2251799813689751"), ("job.element_id", "IssueNotice")],
+                "PROCESS-2251799813689751:TASK-IssueNotice",
+            ),
+            (
+                "{sanctionId}:REGISTER_OBLIGATION:{sequence}",
+                &[("sanctionId", "SANCTION-8821"), ("sequence", "1")],
+                "SANCTION-8821:REGISTER_OBLIGATION:1",
+            ),
+            (
+                "{subscriptionId}-{job.element_id}",
+                &[
+                    ("subscriptionId", "550e8400-e29b-41d4-a716-446655440000"),
+                    ("job.element_id", "Activity_SendConfirmationMail"),
+                ],
+                "550e8400-e29b-41d4-a716-446655440000-Activity_SendConfirmationMail",
+            ),
         ];
         for (template, values, expected) in rows {
             assert_eq!(fill(template, values).unwrap().as_str(), *expected);
@@ -224,8 +278,23 @@ mod tests {
     #[test]
     fn names_that_change_with_the_attempt_do_not_exist() {
         for name in [
-            "job.key", "job.deadline", "job.retries", "job.worker", "retryCount", "worker", "host", "hostname",
-            "timestamp", "now", "random", "uuid", "requestId", "request_id", "traceId", "threadId", "attempt",
+            "job.key",
+            "job.deadline",
+            "job.retries",
+            "job.worker",
+            "retryCount",
+            "worker",
+            "host",
+            "hostname",
+            "timestamp",
+            "now",
+            "random",
+            "uuid",
+            "requestId",
+            "request_id",
+            "traceId",
+            "threadId",
+            "attempt",
         ] {
             let error = Template::parse(&format!("{{caseId}}:{{{name}}}")).unwrap_err();
             assert_eq!(error.code(), TEMPLATE_INVALID, "{name}");

@@ -27,7 +27,7 @@ pub enum Schedule {
 
 impl Schedule {
     /// No wait is longer than this, whoever asks for it.
-    pub const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+    pub const WAIT_MAX: Duration = Duration::from_hours(24);
 
     /// Waits of these seconds.
     pub fn seconds(steps: &[u64]) -> Self {

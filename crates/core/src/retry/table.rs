@@ -188,7 +188,11 @@ mod tests {
 
     #[test]
     fn a_kind_overrides_a_row_and_its_limits_hold() {
-        let mut table = RetryTable::default().with(Category::RateLimited, Some(Schedule::seconds(&[1])), "quota resets each second");
+        let mut table = RetryTable::default().with(
+            Category::RateLimited,
+            Some(Schedule::seconds(&[1])),
+            "quota resets each second",
+        );
         table.attempts_max = 3;
         assert_eq!(waits(&table, Category::RateLimited), [1_000, 1_000]);
         assert_eq!(table.row(Category::RateLimited).because.as_deref(), Some("quota resets each second"));

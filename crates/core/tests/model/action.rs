@@ -191,9 +191,15 @@ impl World {
         if open && state.provider.effects > 0 {
             actions.push(Action::Resolve(Finding::TookHold));
         }
-        let quiet = state.provider.effects == 0 && state.provider.wire.is_empty();
-        if open && quiet && state.now() >= entry.deadline.plus(self.terms.settle) {
-            actions.extend([Action::Resolve(Finding::DidNotHappen), Action::Resolve(Finding::Failed)]);
+        // A person sees no effect; whether that may be said already is for the rule to decide. What may
+        // come at any time has no rule, so there a person says it only when nothing is on its way.
+        let bounded = self.scenario.late != Late::Unbounded;
+        let sees_none = state.provider.effects == 0 && (bounded || state.provider.wire.is_empty());
+        if open && sees_none {
+            actions.push(Action::Resolve(Finding::DidNotHappen));
+        }
+        if open && sees_none && state.now() >= entry.deadline.plus(self.terms.settle) {
+            actions.push(Action::Resolve(Finding::Failed));
         }
         if entry.status == Status::FailedFinal {
             actions.push(Action::Retry);

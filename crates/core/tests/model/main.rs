@@ -49,11 +49,19 @@ fn explore(scenario: Scenario, enough: HasDiscoveries) -> Found {
     assert!(checker.is_done(), "the exploration was cut short");
     let states = checker.unique_state_count();
     let took = started.elapsed();
-    println!("{:?}, late {:?}, without {:?}: {states} states in {took:.1?}", scenario.under, scenario.late, scenario.without);
+    println!(
+        "{:?}, late {:?}, without {:?}: {states} states in {took:.1?}",
+        scenario.under, scenario.late, scenario.without
+    );
     assert!(!exhaustive || states > 10_000, "only {states} states: something keeps the model from moving");
     let discoveries = checker.discoveries();
     let named = |wanted: fn(&Expectation) -> bool| {
-        checker.model().properties().into_iter().filter(move |property| wanted(&property.expectation)).map(|property| property.name)
+        checker
+            .model()
+            .properties()
+            .into_iter()
+            .filter(move |property| wanted(&property.expectation))
+            .map(|property| property.name)
     };
     let broken: BTreeSet<_> =
         named(|kind| matches!(kind, Expectation::Always)).filter(|name| discoveries.contains_key(name)).collect();
@@ -131,7 +139,8 @@ fn ask_acts_twice_when_a_send_may_be_later_than_settle() {
 
 #[test]
 fn same_key_acts_once_whenever_a_send_arrives_if_the_provider_never_forgets() {
-    let scenario = Scenario { late: Late::Unbounded, memory: Memory::Forever, end: 3, mishaps: 0, ..Scenario::of(Under::SameKey) };
+    let scenario =
+        Scenario { late: Late::Unbounded, memory: Memory::Forever, end: 3, mishaps: 0, ..Scenario::of(Under::SameKey) };
     assert_never(scenario, ONE_EFFECT);
 }
 

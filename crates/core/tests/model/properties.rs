@@ -36,12 +36,12 @@ fn sometimes(name: &'static str, situation: fn(&World, &State) -> bool) -> Prope
 
 fn invariants() -> Vec<Property<World>> {
     vec![
-        always(ONE_EFFECT, |world, state| {
-            world.repeatable() || state.provider.effects <= 1
-        }),
+        always(ONE_EFFECT, |world, state| world.repeatable() || state.provider.effects <= 1),
         always("no single step breaks its promise", |_, state| state.broken.is_none()),
         always("an unknown operation has an incident or a question", |_, state| {
-            holds(state, |entry| entry.status != Status::Unknown || entry.incident.is_some() || entry.next_ask_at.is_some())
+            holds(state, |entry| {
+                entry.status != Status::Unknown || entry.incident.is_some() || entry.next_ask_at.is_some()
+            })
         }),
         always("the entry points at the open incident, and only at that", |_, state| {
             let open = state.store.incident.as_ref().map(|open| &open.id);
@@ -62,15 +62,14 @@ fn invariants() -> Vec<Property<World>> {
         }),
         always("final and not applied means that it did not happen", |_, state| {
             let happened = state.provider.effects > 0;
-            let final_no = |entry: &Entry| entry.status == Status::FailedFinal && entry.side_effect == SideEffect::NotApplied;
+            let final_no =
+                |entry: &Entry| entry.status == Status::FailedFinal && entry.side_effect == SideEffect::NotApplied;
             holds(state, |entry| !(final_no(entry) && happened))
         }),
         always("only what is settled has a time of completion", |_, state| {
             holds(state, |entry| entry.completed_at.is_some() == entry.is_settled())
         }),
-        always(NOBODY_NEEDED, |_, state| {
-            state.touched || state.status() != Some(Status::Unknown)
-        }),
+        always(NOBODY_NEEDED, |_, state| state.touched || state.status() != Some(Status::Unknown)),
         always("nothing is ever left without a way forward", has_way_forward),
     ]
 }

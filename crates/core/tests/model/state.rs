@@ -126,7 +126,9 @@ impl Phase {
     /// The grant under which it may still speak.
     pub(crate) fn grant(&self) -> Option<Grant> {
         match self {
-            Self::Holding(grant, _) | Self::Sent(grant, _) | Self::Reported(grant, _) | Self::GaveBack(grant) => Some(*grant),
+            Self::Holding(grant, _) | Self::Sent(grant, _) | Self::Reported(grant, _) | Self::GaveBack(grant) => {
+                Some(*grant)
+            }
             Self::Idle | Self::Unanswered(_) => None,
         }
     }

@@ -84,7 +84,11 @@ impl World {
                 claimant.attempts_left -= u8::from(new);
                 Phase::Holding(Grant { fence: lease.fence, attempt_id }, lease.deadline)
             }
-            Claim::Replay(_) | Claim::InFlight { .. } | Claim::Conflict | Claim::Unknown { .. } | Claim::Waiting { .. } => Phase::Idle,
+            Claim::Replay(_)
+            | Claim::InFlight { .. }
+            | Claim::Conflict
+            | Claim::Unknown { .. }
+            | Claim::Waiting { .. } => Phase::Idle,
         };
     }
 
@@ -101,7 +105,8 @@ impl World {
         let Phase::Unanswered(attempt_id) = state.workers[usize::from(worker)].phase else {
             return;
         };
-        let renamed = self.scenario.without == Without::AttemptId && state.workers[usize::from(worker)].attempts_left > 0;
+        let renamed =
+            self.scenario.without == Without::AttemptId && state.workers[usize::from(worker)].attempts_left > 0;
         self.claim(state, worker, if renamed { self.fresh(state) } else { attempt_id });
     }
 
@@ -226,7 +231,9 @@ pub(crate) fn committed<A>(state: &mut State, decision: Decision<A>) -> A {
 fn crash(state: &mut State, worker: u8) {
     let phase = std::mem::replace(&mut state.workers[usize::from(worker)].phase, Phase::Idle);
     let held = match phase {
-        Phase::Unanswered(attempt_id) => state.entry().filter(|entry| entry.attempt_id == attempt_id).map(|entry| entry.fence),
+        Phase::Unanswered(attempt_id) => {
+            state.entry().filter(|entry| entry.attempt_id == attempt_id).map(|entry| entry.fence)
+        }
         Phase::Holding(grant, _) | Phase::Sent(grant, _) => Some(grant.fence),
         Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_) => None,
     };

@@ -62,14 +62,18 @@ impl World {
         if state.mishaps == 0 {
             // Without another lost answer nobody speaks twice; whoever does not know goes on listening.
             for worker in &mut state.workers {
-                if let Phase::GaveBack(_) | Phase::Reported(_, Said::Completed | Said::NotApplied | Said::GaveUp) = worker.phase {
+                if let Phase::GaveBack(_) | Phase::Reported(_, Said::Completed | Said::NotApplied | Said::GaveUp) =
+                    worker.phase
+                {
                     worker.phase = Phase::Idle;
                 }
             }
         }
         // Workers are alike: their order says nothing.
         state.workers.sort_unstable();
-        let spoken_for = |fence: &u64| state.workers.iter().any(|worker| worker.phase.grant().is_some_and(|grant| grant.fence == *fence));
+        let spoken_for = |fence: &u64| {
+            state.workers.iter().any(|worker| worker.phase.grant().is_some_and(|grant| grant.fence == *fence))
+        };
         state.store.past.retain(|fence, _| spoken_for(fence));
         // A request that will be refused, and that nobody listens for, changes nothing any more.
         let voided = &state.provider.voided;

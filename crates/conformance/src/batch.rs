@@ -1,0 +1,188 @@
+//! Many steps in one commit, and many commits at once.
+
+use std::sync::Arc;
+
+use onefold_core::error::FINGERPRINT_KEY_MISSING;
+use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
+use onefold_core::ledger::{
+    Claim, ClaimRequest, Lease, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, SideEffect, Status,
+};
+use onefold_core::ports::{Act as _, Step, StepAnswer};
+use onefold_core::retry::Category;
+
+use crate::harness::Harness;
+use crate::kinds::{DEADLINE, LEASE, SECOND, SLACK, escalates, reruns};
+use crate::outcomes::{completed, unknown};
+use crate::scene::{Scene, granted, key, record_of};
+
+fn claim(request: ClaimRequest) -> Step {
+    Step::Claim(Box::new(request))
+}
+
+/// Duplicates within one batch: the first is granted, the others are answered as if they had come later.
+pub async fn the_first_of_two_claims_in_one_batch_is_granted<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let first = scene.claim_of(&terms, "A");
+    let steps = vec![
+        claim(first.clone()),
+        claim(scene.claim_of(&terms, "A")),
+        claim(scene.claim_of(&terms, "B")),
+        claim(scene.claim_for(&terms, "A", b"other")),
+        claim(first.clone()),
+    ];
+    let answers: Vec<_> = scene.batch(steps).await.into_iter().map(|answer| answer.expect("answered")).collect();
+    let StepAnswer::Claim(Claim::Granted(lease)) = &answers[0] else { panic!("{:?}", answers[0]) };
+    assert_eq!((lease.fence, lease.attempt_id), (1, first.attempt_id));
+    assert_eq!(answers[1], StepAnswer::Claim(Claim::InFlight { retry_after: LEASE + SLACK }));
+    assert!(matches!(&answers[2], StepAnswer::Claim(Claim::Granted(lease)) if lease.fence == 1));
+    assert_eq!(answers[3], StepAnswer::Claim(Claim::Conflict));
+    assert_eq!(answers[4], answers[0], "the same attempt hears the same grant");
+}
+
+/// Steps of every sort are decided in order: each sees what the one before it wrote.
+pub async fn a_mixed_batch_is_decided_in_order<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let held = scene.grant(&terms, "HELD").await;
+    let given_back = scene.grant(&terms, "BACK").await;
+    let request = scene.claim_of(&terms, "NEW");
+    let fresh = Lease {
+        key: key(&terms, "NEW"),
+        fence: 1,
+        attempt_id: request.attempt_id,
+        deadline: scene.now().plus(DEADLINE),
+        lease_until: scene.now().plus(LEASE),
+        deadline_in: DEADLINE,
+        attempt: 1,
+        earlier: SideEffect::NotApplied,
+    };
+    let renew = |lease: &Lease| {
+        Step::Renew(RenewRequest {
+            key: lease.key.clone(),
+            fence: lease.fence,
+            attempt_id: lease.attempt_id,
+            terms: Arc::clone(&terms),
+        })
+    };
+    let release = |lease: &Lease| {
+        Step::Release(ReleaseRequest {
+            key: lease.key.clone(),
+            fence: lease.fence,
+            attempt_id: lease.attempt_id,
+            terms: Arc::clone(&terms),
+        })
+    };
+    let steps = vec![
+        renew(&fresh),
+        claim(request),
+        renew(&fresh),
+        record_of(&terms, &fresh, completed(b"1")),
+        renew(&fresh),
+        claim(scene.claim_of(&terms, "NEW")),
+        record_of(&terms, &held, unknown(Category::DownstreamTimeout)),
+        record_of(&terms, &held, completed(b"2")),
+        release(&given_back),
+        claim(scene.claim_of(&terms, "BACK")),
+        release(&given_back),
+    ];
+    let mut answers = scene.batch(steps).await.into_iter().map(|answer| answer.expect("answered"));
+    let mut next = || answers.next().expect("one answer a step");
+    assert_eq!(next(), StepAnswer::Renew(Renewed::NeverGranted));
+    assert_eq!(next(), StepAnswer::Claim(Claim::Granted(fresh.clone())));
+    assert_eq!(next(), StepAnswer::Renew(Renewed::Until(fresh.lease_until)));
+    assert_eq!(next(), StepAnswer::Record(Recorded::Settled { status: Status::Completed, next_attempt_at: None }));
+    assert_eq!(next(), StepAnswer::Renew(Renewed::Ended));
+    assert!(matches!(next(), StepAnswer::Claim(Claim::Replay(replay)) if replay.status == Status::Completed));
+    assert_eq!(next(), StepAnswer::Record(Recorded::Settled { status: Status::Unknown, next_attempt_at: None }));
+    assert!(matches!(next(), StepAnswer::Record(Recorded::Refused(_))), "another outcome of the same attempt");
+    assert_eq!(next(), StepAnswer::Release(Released::Released));
+    assert!(matches!(next(), StepAnswer::Claim(Claim::Granted(lease)) if lease.fence == 2));
+    assert_eq!(next(), StepAnswer::Release(Released::Ended));
+    assert_eq!(scene.open_incident(&held.key).await.map(|incident| incident.count), Some(2));
+}
+
+/// A step that cannot be decided is answered alone; the others of its batch are committed.
+pub async fn a_step_that_cannot_be_decided_fails_alone<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lost = Arc::new(Keyring::new(FingerprintKey::new(KeyId(900), [9; 32]), Vec::new()));
+    let with_lost_key = Subject::new(&b"x"[..], &Mode::Raw, &lost).expect("raw");
+    granted(scene.claim(ClaimRequest { subject: with_lost_key, ..scene.claim_of(&terms, "A") }).await);
+    let steps =
+        vec![claim(scene.claim_of(&terms, "B")), claim(scene.claim_of(&terms, "A")), claim(scene.claim_of(&terms, "C"))];
+    let answers = scene.batch(steps).await;
+    assert_eq!(answers[1].as_ref().expect_err("the key is missing").code(), FINGERPRINT_KEY_MISSING);
+    for id in ["B", "C"] {
+        assert_eq!(scene.entry(&key(&terms, id)).await.status, Status::Started);
+    }
+}
+
+/// A batch of nothing is answered with nothing.
+pub async fn an_empty_batch_is_answered<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    assert!(scene.batch(Vec::new()).await.is_empty());
+}
+
+/// Of 64 claims of one operation in one batch, one is granted.
+pub async fn of_64_claims_in_one_batch_one_is_granted<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let steps = (0..64).map(|_| claim(scene.claim_of(&terms, "A"))).collect();
+    let answers = scene.batch(steps).await;
+    let grants = answers.iter().filter(|answer| matches!(answer, Ok(StepAnswer::Claim(Claim::Granted(_)))));
+    assert_eq!(grants.count(), 1);
+    assert!(matches!(answers[0], Ok(StepAnswer::Claim(Claim::Granted(_)))), "the first in order");
+}
+
+/// Of 64 claims of one operation that arrive at once, one is granted; again after it was released, and after it expired.
+pub async fn of_64_claims_at_once_one_is_granted<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = reruns();
+    for round in 1..=3 {
+        let mut asking = tokio::task::JoinSet::new();
+        for _ in 0..64 {
+            let (store, request) = (Arc::clone(scene.store()), scene.claim_of(&terms, "A"));
+            asking.spawn(async move { store.act(Arc::new(vec![claim(request)])).await });
+        }
+        let mut granted = Vec::new();
+        while let Some(answered) = asking.join_next().await {
+            let answers = answered.expect("no panic").expect("committed");
+            match answers.into_iter().next() {
+                Some(Ok(StepAnswer::Claim(Claim::Granted(lease)))) => granted.push(lease),
+                Some(Ok(StepAnswer::Claim(Claim::InFlight { .. }))) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(granted.len(), 1);
+        assert_eq!(granted[0].fence, round);
+        if round == 1 {
+            scene.release(&terms, &granted[0]).await;
+        } else {
+            scene.wait(LEASE + SLACK);
+            scene.sweep().await;
+            scene.wait(10 * SECOND);
+        }
+    }
+}
+
+/// Overlapping batches in opposite orders all end; each operation is granted once.
+pub async fn overlapping_batches_in_opposite_orders_all_end<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let mut asking = tokio::task::JoinSet::new();
+    for turn in 0..8 {
+        let mut steps: Vec<_> = (0..50).map(|index| claim(scene.claim_of(&terms, &format!("OP-{index}")))).collect();
+        if turn % 2 == 1 {
+            steps.reverse();
+        }
+        let store = Arc::clone(scene.store());
+        asking.spawn(async move { store.act(Arc::new(steps)).await });
+    }
+    let mut grants = 0;
+    while let Some(answered) = asking.join_next().await {
+        let answers = answered.expect("no panic").expect("committed");
+        grants += answers.iter().filter(|answer| matches!(answer, Ok(StepAnswer::Claim(Claim::Granted(_))))).count();
+    }
+    assert_eq!(grants, 50);
+}
