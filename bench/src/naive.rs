@@ -36,7 +36,8 @@ impl Naive {
     fn claim(&self, id: &str) {
         let connection = self.connection.lock().expect("not poisoned");
         connection.prepare_cached("BEGIN IMMEDIATE").expect("begin").execute([]).expect("begin");
-        let known = connection.prepare_cached(FIND).expect("find").exists(params!["default", "naive.pay", id]).expect("find");
+        let known =
+            connection.prepare_cached(FIND).expect("find").exists(params!["default", "naive.pay", id]).expect("find");
         assert!(!known, "{id} exists");
         connection.prepare_cached(INSERT).expect("insert").execute(params_from_iter(row(id))).expect("insert");
         connection.prepare_cached("COMMIT").expect("commit").execute([]).expect("commit");
@@ -55,10 +56,33 @@ impl Naive {
 
 fn row(id: &str) -> Vec<Value> {
     let text = |value: &str| Value::Text(value.to_owned());
-    let mut row = vec![text("default"), text("naive.pay"), text(id), Value::Blob(vec![1; 32]), text("raw.1"), Value::Integer(1), text("api")];
+    let mut row = vec![
+        text("default"),
+        text("naive.pay"),
+        text(id),
+        Value::Blob(vec![1; 32]),
+        text("raw.1"),
+        Value::Integer(1),
+        text("api"),
+    ];
     row.extend(std::iter::repeat_n(Value::Null, 8));
-    row.extend([Value::Integer(1), text("STARTED"), text("external-command"), text("escalate"), Value::Integer(1), Value::Blob(vec![2; 16])]);
-    row.extend([Value::Null, text("host/1"), Value::Integer(9), Value::Integer(9), Value::Integer(1), Value::Integer(1), Value::Integer(1)]);
+    row.extend([
+        Value::Integer(1),
+        text("STARTED"),
+        text("external-command"),
+        text("escalate"),
+        Value::Integer(1),
+        Value::Blob(vec![2; 16]),
+    ]);
+    row.extend([
+        Value::Null,
+        text("host/1"),
+        Value::Integer(9),
+        Value::Integer(9),
+        Value::Integer(1),
+        Value::Integer(1),
+        Value::Integer(1),
+    ]);
     row.extend(std::iter::repeat_n(Value::Null, 4));
     row.push(Value::Integer(0));
     row.extend(std::iter::repeat_n(Value::Null, 9));

@@ -27,8 +27,11 @@ impl Peer {
         let inserted = self.store.insert_or_get(new).await.expect("inserted");
         assert!(inserted.inserted, "{id} exists");
         let id = inserted.record.id;
-        let lease =
-            self.store.acquire_lease(id, &self.worker, SystemTime::now(), Duration::from_secs(30)).await.expect("leased");
+        let lease = self
+            .store
+            .acquire_lease(id, &self.worker, SystemTime::now(), Duration::from_secs(30))
+            .await
+            .expect("leased");
         let record = self.store.get(id).await.expect("read").expect("there");
         let start = TransitionRequest::new(&record, Some(&lease), Transition::StartAttempt, SystemTime::now());
         let record = self.store.transition(start).await.expect("started");

@@ -17,7 +17,12 @@ async fn main() {
     let folder = tempfile::tempdir_in(".").expect("a folder on the disk");
     let rising = measure(folder.path(), "rising", rising_id, large, scale).await;
     let random = measure(folder.path(), "random", random_id, large, scale).await;
-    println!("random ids: {:.2} times the cost with {large} rows ({:.0}/s against {:.0}/s)", random.0 / random.1, random.1, random.0);
+    println!(
+        "random ids: {:.2} times the cost with {large} rows ({:.0}/s against {:.0}/s)",
+        random.0 / random.1,
+        random.1,
+        random.0
+    );
     // Ours is the large table, the peer the small one; the cost rises by the inverse of the ratio.
     println!("rising ids: {:.2} times the cost with {large} rows", rising.0 / rising.1);
     println!("growth ratio={:.2} ours={:.0}/s peer={:.0}/s", rising.0 / rising.1, rising.1, rising.0);

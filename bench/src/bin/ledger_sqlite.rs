@@ -9,7 +9,9 @@ use onefold_bench::{Scale, last_line, median, rate, rising_id, timed};
 
 /// Callers, operations of ours, operations of the naive pattern.
 const TABLE: [(usize, usize, usize); 3] = [(1, 1_000, 1_000), (64, 20_000, 1_500), (256, 40_000, 1_500)];
-const PEER_OPERATIONS: usize = 300;
+const PEER_OPERATIONS: usize = 320;
+/// Turns that each round is cut into.
+const SLICES: usize = 5;
 
 #[tokio::main]
 async fn main() {
@@ -24,12 +26,21 @@ async fn main() {
 
     for round in 0..scale.rounds {
         for (row, (count, our_operations, naive_operations)) in TABLE.into_iter().enumerate() {
-            let prefix = format!("r{round}-{count}");
-            our_rates[row].push(run_ours(&ours, &prefix, count, scale.of(our_operations)).await);
-            naive_rates[row].push(run_naive(&naive, &prefix, count, scale.of(naive_operations)));
+            let (mut our_seconds, mut naive_seconds) = (0.0, 0.0);
+            let (our_slice, naive_slice) = (scale.of(our_operations / SLICES), scale.of(naive_operations / SLICES));
+            // In small turns: what the disk does to one side it soon does to the other.
+            for slice in 0..SLICES {
+                let prefix = format!("r{round}-{count}-{slice}");
+                our_seconds += our_slice as f64 / run_ours(&ours, &prefix, count, our_slice).await;
+                naive_seconds += naive_slice as f64 / run_naive(&naive, &prefix, count, naive_slice);
+            }
+            our_rates[row].push((our_slice * SLICES) as f64 / our_seconds);
+            naive_rates[row].push((naive_slice * SLICES) as f64 / naive_seconds);
             println!(
                 "round {} · {count} callers: ours {:.0}/s, one commit per step {:.0}/s",
-                round + 1, our_rates[row][round], naive_rates[row][round]
+                round + 1,
+                our_rates[row][round],
+                naive_rates[row][round]
             );
         }
         peer_rates.push(run_peer(&peer, round, scale.of(PEER_OPERATIONS)).await);
@@ -38,7 +49,10 @@ async fn main() {
 
     for (row, (count, _, _)) in TABLE.into_iter().enumerate() {
         let (ours, naive) = (median(our_rates[row].clone()), median(naive_rates[row].clone()));
-        println!("{count:>4} callers: {:.2} times one commit per step ({ours:.0}/s against {naive:.0}/s)", ours / naive);
+        println!(
+            "{count:>4} callers: {:.2} times one commit per step ({ours:.0}/s against {naive:.0}/s)",
+            ours / naive
+        );
     }
     let (ours, naive, peer) = (median(our_rates[1].clone()), median(naive_rates[1].clone()), median(peer_rates));
     println!("  64 callers: {:.1} times agent-effects-sqlite 0.2 ({ours:.0}/s against {peer:.0}/s)", ours / peer);

@@ -241,12 +241,12 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
     Ok(match policy {
         "escalate" => Handle::Command(ledger.kind(command().on_unknown(Escalate))?),
         "same-key" => {
-            Handle::Command(ledger.kind(command().on_unknown(SameKey::remembered_for(Duration::from_secs(86_400))))?)
+            Handle::Command(ledger.kind(command().on_unknown(SameKey::remembered_for(Duration::from_hours(24))))?)
         }
         "ask" => {
             let ask = Ask::with(move |asked| {
                 let (address, line) = (address.clone(), format!("COUNT {}", asked.key()));
-                async move { found(ask_async(&address, &line).await, asked.key()) }
+                async move { found(&ask_async(&address, &line).await, asked.key()) }
             });
             let settle = options.millis("--settle-ms", 0);
             Handle::Command(ledger.kind(command().on_unknown(ask.settle(settle)))?)
@@ -254,7 +254,7 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
         "void" => {
             let void = Void::with(move |asked| {
                 let (address, line) = (address.clone(), format!("VOID {}", asked.key()));
-                async move { found(ask_async(&address, &line).await, asked.key()) }
+                async move { found(&ask_async(&address, &line).await, asked.key()) }
             });
             Handle::Command(ledger.kind(command().on_unknown(void))?)
         }
@@ -269,7 +269,7 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
     })
 }
 
-fn found(answer: std::io::Result<String>, key: &str) -> Answer {
+fn found(answer: &std::io::Result<String>, key: &str) -> Answer {
     match answer.as_deref() {
         Ok("0" | "VOIDED") => Answer::did_not(),
         Ok("ERROR") | Err(_) => Answer::cannot_tell(),

@@ -6,6 +6,7 @@ use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
 use onefold_core::fingerprint::Mode;
 use onefold_core::ledger::{Claim, ClaimRequest, Lease, Origin, Replay, SideEffect, Source, Status, StoredResult};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
+use onefold_core::ports::Look as _;
 use onefold_core::retry::Category;
 
 use crate::harness::Harness;
@@ -186,10 +187,7 @@ pub async fn a_claim_moves_an_expired_lease_by_its_policy<H: Harness>() {
     scene.wait(LEASE + SLACK);
     let answer = scene.claim(scene.claim_of(&strict, "A")).await;
     let incident = scene.open_incident(&key(&strict, "A")).await.expect("an incident");
-    assert_eq!(
-        answer,
-        Claim::Unknown { since: scene.now(), next_ask: None, incident: Some(incident.id.clone()) }
-    );
+    assert_eq!(answer, Claim::Unknown { since: scene.now(), next_ask: None, incident: Some(incident.id.clone()) });
     assert_eq!(incident.error_code, Category::HolderLost.code());
     let until = scene.now().plus(SECOND);
     assert_eq!(scene.claim(scene.claim_of(&lax, "A")).await, Claim::Waiting { until });
@@ -203,8 +201,30 @@ pub async fn ids_are_told_apart_bytewise<H: Harness>() {
     let scene = Scene::<H>::new().await;
     let terms = escalates();
     let ids = [
-        "case-1", "CASE-1", "Case-1", "case-1 ", " case-1", "case-01", "caf\u{e9}", "cafe\u{301}", "stra\u{df}e", "strasse",
-        "\u{2126}", "\u{3a9}", "I", "i", "\u{131}", "\u{130}", "a%3Ab", "a:b", "'", "''", "\\", "%", "_", "\u{1F600}",
+        "case-1",
+        "CASE-1",
+        "Case-1",
+        "case-1 ",
+        " case-1",
+        "case-01",
+        "caf\u{e9}",
+        "cafe\u{301}",
+        "stra\u{df}e",
+        "strasse",
+        "\u{2126}",
+        "\u{3a9}",
+        "I",
+        "i",
+        "\u{131}",
+        "\u{130}",
+        "a%3Ab",
+        "a:b",
+        "'",
+        "''",
+        "\\",
+        "%",
+        "_",
+        "\u{1F600}",
     ];
     for id in ids {
         assert_eq!(scene.grant(&terms, id).await.fence, 1, "{id:?} met another id");
@@ -306,6 +326,17 @@ pub async fn every_contract_is_read_back_as_it_was_granted<H: Harness>() {
     }
 }
 
+/// A provider that never forgets is a legal declaration, and its operations stay readable.
+pub async fn a_memory_without_end_is_read_back<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let memory = Policy::SameKey { provider_memory: std::time::Duration::MAX };
+    let terms = kinds::terms("payment.order", EffectClass::ExternalCommand, memory);
+    let terms = Arc::new(terms.checked().expect("a legal declaration"));
+    let lease = scene.grant(&terms, "A").await;
+    let found = scene.store().find(vec![lease.key]).await;
+    assert!(found.as_ref().is_ok_and(|found| found[0].is_some()), "{found:?}");
+}
+
 /// Yesterday's "escalate" does not become "rerun" with today's deployment; nor does today's "escalate" stay "rerun".
 pub async fn the_stricter_of_stored_and_present_terms_counts<H: Harness>() {
     let scene = Scene::<H>::new().await;
@@ -324,8 +355,20 @@ pub async fn a_duplicate_is_compared_in_the_stored_mode<H: Harness>() {
     let scene = Scene::<H>::new().await;
     let with = |mode: Mode| Arc::new(Terms { fingerprint: mode, ..Terms::clone(&escalates()) });
     let modes = [
-        ("canonical", with(Mode::Canonical), &b"{\"a\":1,\"b\":2}"[..], &b"{ \"b\":2, \"a\":1 }"[..], &b"{\"a\":1,\"b\":3}"[..]),
-        ("fields", with(Mode::fields(["/a"]).expect("pointers")), b"{\"a\":1,\"b\":2}", b"{\"a\":1,\"b\":3}", b"{\"a\":2}"),
+        (
+            "canonical",
+            with(Mode::Canonical),
+            &b"{\"a\":1,\"b\":2}"[..],
+            &b"{ \"b\":2, \"a\":1 }"[..],
+            &b"{\"a\":1,\"b\":3}"[..],
+        ),
+        (
+            "fields",
+            with(Mode::fields(["/a"]).expect("pointers")),
+            b"{\"a\":1,\"b\":2}",
+            b"{\"a\":1,\"b\":3}",
+            b"{\"a\":2}",
+        ),
     ];
     let raw = with(Mode::Raw);
     for (id, stored, first, same, other) in modes {

@@ -35,7 +35,10 @@ pub async fn every_field_is_kept_and_read_back<H: Harness>() {
     let started = scene.now();
     let lease = granted(scene.claim(ClaimRequest { origin, holder, ..scene.claim_of(&terms, "A") }).await);
     scene.wait(3 * SECOND);
-    let failure = Failure { dependency: text("notice-gateway"), ..Failure::technical(Category::DownstreamTimeout, SideEffect::Unknown) };
+    let failure = Failure {
+        dependency: text("notice-gateway"),
+        ..Failure::technical(Category::DownstreamTimeout, SideEffect::Unknown)
+    };
     scene.record(&terms, &lease, Outcome::Unknown(failure)).await;
     let now = scene.now();
     let read = scene.open_incident(&lease.key).await.expect("an incident");
@@ -185,7 +188,7 @@ pub async fn the_head_of_a_group_is_the_oldest_whatever_was_seen_last<H: Harness
         let lease = scene.grant(&terms, id).await;
         scene.wait(LEASE + SLACK);
         scene.sweep().await;
-        scene.wait(SECOND);
+        scene.wait(10 * SECOND);
         granted(scene.claim(scene.claim_of(&terms, id)).await);
         scene.record(&terms, &lease, completed(b"1")).await;
         late.push(lease);
@@ -213,7 +216,9 @@ pub async fn incidents_are_found_by_every_filter<H: Harness>() {
     }
     let lease = scene.grant(&notice, "D").await;
     scene.record(&notice, &lease, unknown(Category::Unexpected)).await;
-    let verb = onefold_core::ledger::Verb::Resolve(onefold_core::ledger::Resolution::TookHold(crate::outcomes::completion(b"1", None)));
+    let verb = onefold_core::ledger::Verb::Resolve(onefold_core::ledger::Resolution::TookHold(
+        crate::outcomes::completion(b"1", None),
+    ));
     scene.resolve(&notice, "D", "ada", verb).await.expect("allowed");
     let found = |filter: IncidentFilter| {
         let store = Arc::clone(scene.store());

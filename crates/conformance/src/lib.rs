@@ -2,7 +2,7 @@
 //!
 //! A store crate implements [`Harness`] and writes, in an integration test of its own:
 //!
-//! ```ignore
+//! ```text
 //! onefold_conformance::suite!(MyHarness);
 //! ```
 //!

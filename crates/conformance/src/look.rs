@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use onefold_core::Timestamp;
 use onefold_core::error::DATABASE_IN_USE;
-use onefold_core::ledger::{ClaimRequest, Holder, Origin, Source, Status};
+use onefold_core::ledger::{ClaimRequest, Holder, Origin, Question, ReconcilerAnswer, Source, Status};
 use onefold_core::operation::Tenant;
 use onefold_core::ports::{Clock as _, Filter, Look as _, Page, Store as _};
 use onefold_core::retry::Category;
 
 use crate::harness::Harness;
-use crate::kinds::{LEASE, SECOND, SLACK, escalates, reruns};
+use crate::kinds::{LEASE, SECOND, SLACK, escalates, reruns, voids};
 use crate::outcomes::{completed, rejected, retryable, unknown};
 use crate::scene::{Scene, granted, key};
 
@@ -159,21 +159,36 @@ pub async fn the_timeline_never_loses_a_crashed_attempt<H: Harness>() {
     scene.reopen().await;
     let story = scene.timeline(&fourth.key).await;
     assert!(story.is_sorted_by_key(|event| event.at));
-    let told: Vec<_> = story
-        .iter()
-        .map(|event| format!("{} {} {}", event.fence, event.who, event.what.split([',', ' ', ':']).next().unwrap_or_default()))
-        .collect();
-    let expected = [
-        "1 host/1 claimed",
-        "1 host/1 went",
-        "2 host/2 claimed",
-        "2 host/2 went",
-        "3 host/3 claimed",
-        "3 host/3 recorded",
-        "4 host/4 claimed",
-        "4 host/4 completed",
-    ];
-    assert_eq!(told, expected);
+    let told: Vec<_> = story.iter().map(|event| (event.fence, &*event.who)).collect();
+    let expected = [1, 1, 2, 2, 3, 3, 4, 4].map(|fence| (fence, format!("host/{fence}")));
+    assert_eq!(told, expected.iter().map(|(fence, who)| (*fence, who.as_str())).collect::<Vec<_>>());
+    assert!(story[7].what.starts_with("completed"), "{story:#?}");
+}
+
+/// A takeover does not rewrite how the attempt before it ended: silence stays silence, with when it was last alive.
+pub async fn a_takeover_keeps_how_the_attempt_before_it_ended<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let (lax, void) = (reruns(), voids());
+    let mut lost = Vec::new();
+    for terms in [&lax, &void] {
+        lost.push(scene.lost(terms, "A").await);
+    }
+    let silent =
+        |story: &[String]| story.iter().filter(|line| line.starts_with("1 host/1: went silent")).cloned().collect();
+    let mut before: Vec<Vec<String>> = Vec::new();
+    for lease in &lost {
+        before.push(silent(&scene.story(&lease.key).await));
+    }
+    scene.wait(60 * SECOND);
+    scene.answer(&void, &lost[1], Question::Void, ReconcilerAnswer::DidNot).await;
+    for terms in [&lax, &void] {
+        assert_eq!(granted(scene.claim(scene.claim_of(terms, "A")).await).fence, 2);
+    }
+    for (lease, before) in lost.iter().zip(before) {
+        let story = scene.story(&lease.key).await;
+        assert_eq!((silent(&story), before.len()), (before, 1), "{story:#?}");
+        assert!(!story.iter().any(|line| line.contains("released: nothing was sent")), "nobody said so: {story:#?}");
+    }
 }
 
 /// What does not exist has no story.

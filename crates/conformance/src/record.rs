@@ -40,7 +40,9 @@ pub async fn an_outcome_is_recorded_and_answered_with_where_it_stands<H: Harness
         let entry = scene.entry(&lease.key).await;
         let Recorded::Settled { status, next_attempt_at } = expected else { unreachable!("every row settles") };
         assert_eq!((entry.status, entry.next_attempt_at, entry.side_effect), (status, next_attempt_at, effect));
-        assert_eq!(entry.recorded, Some(outcome.digest()));
+        // An attempt that knows nothing has not spoken yet: it may still say what happened.
+        let spoke = (status != Status::Unknown).then(|| outcome.digest());
+        assert_eq!(entry.recorded, spoke);
         assert_eq!(entry.error_code, outcome.failure().map(|failure| failure.code.clone()));
         assert_eq!(entry.completed_at.is_some(), entry.is_settled());
     }
@@ -66,7 +68,11 @@ pub async fn the_same_outcome_again_is_accepted_and_changes_nothing<H: Harness>(
 pub async fn another_outcome_is_refused_and_opens_an_incident<H: Harness>() {
     let scene = Scene::<H>::new().await;
     let terms = escalates();
-    for (id, first, second) in [("A", completed(b"1"), rejected()), ("B", rejected(), completed(b"1")), ("C", completed(b"1"), completed(b"2"))] {
+    for (id, first, second) in [
+        ("A", completed(b"1"), rejected()),
+        ("B", rejected(), completed(b"1")),
+        ("C", completed(b"1"), completed(b"2")),
+    ] {
         let lease = scene.grant(&terms, id).await;
         scene.record(&terms, &lease, first.clone()).await;
         scene.wait(SECOND);
@@ -75,9 +81,27 @@ pub async fn another_outcome_is_refused_and_opens_an_incident<H: Harness>() {
         assert_eq!(answer, Recorded::Refused(Refusal::OtherOutcome { incident: Some(incident.id.clone()) }));
         assert_eq!(incident.error_code, OUTCOME_CONFLICT);
         let entry = scene.entry(&lease.key).await;
-        assert_eq!((entry.status, entry.recorded, entry.incident), (first.status(), Some(first.digest()), Some(incident.id)));
+        assert_eq!(
+            (entry.status, entry.recorded, entry.incident),
+            (first.status(), Some(first.digest()), Some(incident.id))
+        );
         assert!(scene.story(&lease.key).await.iter().any(|line| line.contains("reported late")));
     }
+}
+
+/// An attempt that did not know may find out: what it says then settles the operation.
+pub async fn an_attempt_that_did_not_know_may_find_out<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    scene.record(&terms, &lease, unknown(Category::DownstreamTimeout)).await;
+    assert!(scene.open_incident(&lease.key).await.is_some());
+    scene.wait(SECOND);
+    assert_eq!(scene.record(&terms, &lease, completed(b"1")).await, settled(Status::Completed));
+    assert!(scene.open_incident(&lease.key).await.is_none());
+    let too_late = scene.record(&terms, &lease, unknown(Category::DownstreamTimeout)).await;
+    assert!(matches!(too_late, Recorded::Already { .. } | Recorded::Refused(_)), "{too_late:?}");
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Completed);
 }
 
 /// A record is accepted after its lease expired, as long as nobody else was granted.
@@ -204,7 +228,8 @@ pub async fn an_oversized_result_is_kept_as_its_digest<H: Harness>() {
         assert_eq!(again, Recorded::Already { status: Status::Completed });
     }
     assert_eq!(scene.entry(&key(&terms, "SMALL")).await.result, Some(StoredResult::json(&b"12345678"[..])));
-    let digest = StoredResult::Digest { bytes: 9, digest: Digest::of(b"123456789"), reference: Some(Arc::from("archive/9")) };
+    let digest =
+        StoredResult::Digest { bytes: 9, digest: Digest::of(b"123456789"), reference: Some(Arc::from("archive/9")) };
     assert_eq!(scene.entry(&key(&terms, "LARGE")).await.result, Some(digest));
 }
 
@@ -223,7 +248,10 @@ pub async fn a_result_is_kept_bytewise<H: Harness>() {
     ];
     for (id, bytes, content_type) in results {
         let result = StoredResult::Kept { content_type: Arc::from(content_type), bytes: Arc::from(bytes) };
-        let outcome = onefold_core::ledger::Outcome::Completed(onefold_core::ledger::Completion { result: result.clone(), evidence: None });
+        let outcome = onefold_core::ledger::Outcome::Completed(onefold_core::ledger::Completion {
+            result: result.clone(),
+            evidence: None,
+        });
         let lease = scene.grant(&terms, id).await;
         assert_eq!(scene.record(&terms, &lease, outcome).await, settled(Status::Completed), "{id}");
         assert_eq!(scene.entry(&lease.key).await.result, Some(result), "{id}");

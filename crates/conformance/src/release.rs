@@ -95,5 +95,8 @@ pub async fn a_release_after_an_unknown_attempt_leaves_it_unknown<H: Harness>() 
     let entry = scene.entry(&second.key).await;
     assert_eq!((entry.status, entry.side_effect), (Status::FailedRetryable, SideEffect::Unknown));
     let third = scene.claim(scene.claim_of(&terms, "A")).await;
-    assert!(matches!(&third, Claim::Granted(lease) if lease.fence == 3 && lease.earlier == SideEffect::Unknown), "{third:?}");
+    assert!(
+        matches!(&third, Claim::Granted(lease) if lease.fence == 3 && lease.earlier == SideEffect::Unknown),
+        "{third:?}"
+    );
 }

@@ -167,7 +167,13 @@ pub async fn a_verb_is_refused_when_the_operation_moved_or_its_lease_lives<H: Ha
     ];
     for (id, seen) in rows {
         let before = scene.find(&key(&terms, id)).await;
-        for verb in [took_hold(None), did_not(true), Verb::Retry, Verb::AskNow, Verb::Resolve(Resolution::Failed(CASE_CLOSED.name()))] {
+        for verb in [
+            took_hold(None),
+            did_not(true),
+            Verb::Retry,
+            Verb::AskNow,
+            Verb::Resolve(Resolution::Failed(CASE_CLOSED.name())),
+        ] {
             let refused = scene.resolve_seen(&terms, id, seen, "ada", verb).await.expect_err("refused");
             assert_eq!(refused.code(), RESOLUTION_REFUSED, "{id} {seen:?}");
         }

@@ -10,8 +10,8 @@ use onefold_core::fingerprint::Subject;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{
     AttemptId, Claim, ClaimRequest, Entry, Holder, Lease, Origin, Outcome, Question, ReconcileRequest, Reconciled,
-    ReconcilerAnswer, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved,
-    Source, Status, TimelineEvent, Verb,
+    ReconcilerAnswer, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest,
+    Resolved, Source, Status, TimelineEvent, Verb,
 };
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::ports::{
@@ -78,7 +78,8 @@ impl<H: Harness> Scene<H> {
 
     /// The same with this request.
     pub fn claim_for(&self, terms: &Arc<Terms>, id: &str, input: &[u8]) -> ClaimRequest {
-        let subject = Subject::new(input, &terms.fingerprint, &self.store().keyring()).expect("the input has a fingerprint");
+        let subject =
+            Subject::new(input, &terms.fingerprint, &self.store().keyring()).expect("the input has a fingerprint");
         ClaimRequest {
             key: key(terms, id),
             subject,
@@ -230,12 +231,17 @@ impl<H: Harness> Scene<H> {
 
     /// What the timeline tells, line by line.
     pub async fn story(&self, key: &OperationKey) -> Vec<String> {
-        self.timeline(key).await.into_iter().map(|event| format!("{} {}: {}", event.fence, event.who, event.what)).collect()
+        self.timeline(key)
+            .await
+            .into_iter()
+            .map(|event| format!("{} {}: {}", event.fence, event.who, event.what))
+            .collect()
     }
 
     /// Every incident of an operation, newest first.
     pub async fn incidents_of(&self, key: &OperationKey) -> Vec<Incident> {
-        let filter = IncidentFilter { tenant: key.tenant.clone(), kind: Some(key.kind.clone()), ..IncidentFilter::default() };
+        let filter =
+            IncidentFilter { tenant: key.tenant.clone(), kind: Some(key.kind.clone()), ..IncidentFilter::default() };
         let page = Page { after: None, limit: Page::LIMIT_MAX };
         let listed = self.store().incidents(filter, page).await.expect("incidents are read");
         listed.items.into_iter().filter(|incident| incident.operation_id == key.id).collect()

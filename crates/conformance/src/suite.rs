@@ -22,6 +22,7 @@ macro_rules! suite {
                 kinds_never_meet,
                 the_origin_is_kept_as_it_came,
                 every_contract_is_read_back_as_it_was_granted,
+                a_memory_without_end_is_read_back,
                 the_stricter_of_stored_and_present_terms_counts,
                 a_duplicate_is_compared_in_the_stored_mode,
             }
@@ -29,6 +30,7 @@ macro_rules! suite {
                 an_outcome_is_recorded_and_answered_with_where_it_stands,
                 the_same_outcome_again_is_accepted_and_changes_nothing,
                 another_outcome_is_refused_and_opens_an_incident,
+                an_attempt_that_did_not_know_may_find_out,
                 a_record_after_expiry_is_accepted_while_its_fence_holds,
                 a_record_out_of_unknown_closes_its_incident,
                 an_older_fence_is_late_evidence_and_suspects_a_duplicate,
@@ -81,7 +83,7 @@ macro_rules! suite {
                 an_answer_that_comes_too_late_is_stale,
                 answers_are_written_together_and_judged_one_by_one,
                 a_financial_effect_is_not_believed_without_evidence,
-                an_answer_closes_the_incident_and_keeps_the_crashed_attempt,
+                an_answer_closes_the_incident_and_stands_in_the_story,
             }
             resolve {
                 took_hold_completes_the_operation_and_closes_its_incident,
@@ -112,6 +114,7 @@ macro_rules! suite {
                 operations_are_read_page_by_page,
                 a_page_is_bounded,
                 the_timeline_never_loses_a_crashed_attempt,
+                a_takeover_keeps_how_the_attempt_before_it_ended,
                 an_absent_operation_has_no_timeline,
                 everything_survives_a_reopen,
                 time_never_goes_back_when_the_clock_is_set_back,
@@ -183,9 +186,10 @@ mod tests {
             include_str!("batch.rs"),
             include_str!("machine.rs"),
         ];
-        let promises = rooms.iter().flat_map(|room| room.lines()).filter_map(|line| {
-            line.strip_prefix("pub async fn ")?.split_once("<H: Harness>()").map(|(name, _)| name)
-        });
+        let promises = rooms
+            .iter()
+            .flat_map(|room| room.lines())
+            .filter_map(|line| line.strip_prefix("pub async fn ")?.split_once("<H: Harness>()").map(|(name, _)| name));
         let mut count = 0;
         for promise in promises {
             assert!(list.contains(&format!(" {promise},")), "{promise} is not in the list");

@@ -10,7 +10,8 @@ use onefold_core::retry::Category;
 
 use crate::harness::Harness;
 use crate::kinds::{
-    self, DEADLINE, LEASE, MEMORY, SECOND, SLACK, accepts_duplicates, asks, escalates, financial, reruns, same_key, voids,
+    self, DEADLINE, LEASE, MEMORY, SECOND, SLACK, accepts_duplicates, asks, escalates, financial, reruns, same_key,
+    voids,
 };
 use crate::outcomes::{completed, retryable, unknown};
 use crate::scene::{Scene, granted, key};
@@ -160,10 +161,10 @@ pub async fn a_dead_holder_is_settled_by_policy<H: Harness>() {
 pub async fn a_sweep_moves_at_most_its_limit_and_says_that_there_is_more<H: Harness>() {
     let scene = Scene::<H>::new().await;
     let terms = escalates();
-    for index in 0..7 {
-        scene.grant_to(&terms, &format!("OP-{index}"), "alpha").await;
-    }
-    for scope in [SweepScope::Overdue, dead("alpha")] {
+    for (round, scope) in [SweepScope::Overdue, dead("alpha")].into_iter().enumerate() {
+        for index in 0..7 {
+            scene.grant_to(&terms, &format!("OP-{round}-{index}"), "alpha").await;
+        }
         scene.wait(LEASE + SLACK);
         let mut moved = Vec::new();
         loop {
@@ -175,9 +176,6 @@ pub async fn a_sweep_moves_at_most_its_limit_and_says_that_there_is_more<H: Harn
             }
         }
         assert_eq!(moved.iter().sum::<usize>(), 7, "{moved:?}");
-        for index in 7..14 {
-            scene.grant_to(&terms, &format!("OP-{index}"), "alpha").await;
-        }
     }
 }
 

@@ -59,8 +59,16 @@ pub trait Act: Send + Sync {
     /// Decides and writes every step, in order, in one commit; answered only after the commit is durable.
     ///
     /// An error means that nothing of the batch was acknowledged; whether it was written is not
-    /// known, and attempt ids make asking again safe.
+    /// known, and attempt ids make asking again safe. It may block its thread: the runtime calls it
+    /// from a thread of its own.
     fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+
+    /// One step, carried out right here on the caller's thread, if that is sure to be quick; else nothing is done.
+    ///
+    /// For a caller that nobody waits beside: a hop to another thread costs it as much as the commit.
+    fn act_alone(&self, _step: &Step) -> Option<Result<StepAnswer>> {
+        None
+    }
 }
 
 /// Does what time and people ask for.

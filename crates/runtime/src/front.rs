@@ -3,8 +3,9 @@
 //! There is no timer: a caller alone waits for nobody.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onefold_core::error::{Class, SHUTTING_DOWN};
+use onefold_core::error::{Class, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::ledger::{
     Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed,
 };
@@ -16,6 +17,14 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Clone)]
 pub(crate) struct Front {
     queue: mpsc::Sender<Waiting>,
+    alone: Arc<Alone>,
+}
+
+/// What a caller needs that nobody waits beside.
+struct Alone {
+    act: Box<dyn Fn(&Step) -> Option<Result<StepAnswer>> + Send + Sync>,
+    /// Steps in the last batch: where there was more than one, callers come together and batches serve them better.
+    last_batch: AtomicUsize,
 }
 
 struct Waiting {
@@ -49,12 +58,20 @@ fn stopped() -> Error {
 }
 
 impl Front {
-    /// Starts the front on the current tokio runtime; it ends when every handle is gone.
-    pub(crate) fn start<S: Act + 'static>(store: Arc<S>, batch_max: usize, waiting_max: usize) -> Self {
+    /// Starts the front on a thread of its own, where a store may block; it ends when every handle is gone.
+    pub(crate) fn start<S: Act + 'static>(store: Arc<S>, batch_max: usize, waiting_max: usize) -> Result<Self> {
         let (queue, waiting) = mpsc::channel(waiting_max.max(1));
-        let front = Self { queue };
-        tokio::spawn(serve(store, waiting, batch_max.max(1), front.queue.downgrade()));
-        front
+        let lone_store = Arc::clone(&store);
+        let alone =
+            Arc::new(Alone { act: Box::new(move |step| lone_store.act_alone(step)), last_batch: AtomicUsize::new(0) });
+        let reach = Reach { queue: queue.downgrade(), alone: Arc::clone(&alone) };
+        let serving = serve(store, waiting, batch_max.max(1), reach);
+        let runtime = tokio::runtime::Handle::current();
+        std::thread::Builder::new()
+            .name("onefold-front".to_owned())
+            .spawn(move || runtime.block_on(serving))
+            .map_err(|cause| Error::new(UNEXPECTED, "the system gives no thread").caused_by(cause))?;
+        Ok(Self { queue, alone })
     }
 
     pub(crate) async fn claim(&self, request: ClaimRequest) -> Result<Claim> {
@@ -86,9 +103,21 @@ impl Front {
     }
 
     async fn step(&self, step: Step) -> Result<StepAnswer> {
+        if let Some(answer) = self.step_alone(&step) {
+            return answer;
+        }
         let (answer, answered) = oneshot::channel();
         self.queue.send(Waiting { step, answer: Some(answer) }).await.map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?.take()
+    }
+
+    /// Carries a step out at once when nobody else is here. It cannot be cut short half-way.
+    fn step_alone(&self, step: &Step) -> Option<Result<StepAnswer>> {
+        let nobody_waits = self.queue.capacity() == self.queue.max_capacity();
+        if !nobody_waits || self.alone.last_batch.load(Ordering::Relaxed) > 1 {
+            return None;
+        }
+        (self.alone.act)(step)
     }
 
     /// Gives back a grant whose caller is gone. Called from a destructor, so it must not wait.
@@ -110,38 +139,51 @@ fn mixed_up() -> Error {
     Error::new(onefold_core::error::INVARIANT_BROKEN, "a store answered a step with another step's answer")
 }
 
-async fn serve<S: Act>(
-    store: Arc<S>,
-    mut waiting: mpsc::Receiver<Waiting>,
-    batch_max: usize,
+/// The way back to the front, without keeping it alive.
+struct Reach {
     queue: mpsc::WeakSender<Waiting>,
-) {
+    alone: Arc<Alone>,
+}
+
+impl Reach {
+    fn front(&self) -> Option<Front> {
+        Some(Front { queue: self.queue.upgrade()?, alone: Arc::clone(&self.alone) })
+    }
+}
+
+async fn serve<S: Act>(store: Arc<S>, mut waiting: mpsc::Receiver<Waiting>, batch_max: usize, reach: Reach) {
     let mut batch = Vec::with_capacity(batch_max);
     loop {
         if waiting.recv_many(&mut batch, batch_max).await == 0 {
             return;
         }
-        carry(&*store, std::mem::take(&mut batch), &queue).await;
-        gather(&waiting, batch_max).await;
+        let answered = batch.len();
+        reach.alone.last_batch.store(answered, Ordering::Relaxed);
+        carry(&*store, std::mem::take(&mut batch), &reach).await;
+        gather(&waiting, batch_max, answered);
     }
 }
 
 /// Lets the callers that were just answered bring their next step before the next commit begins.
-async fn gather(waiting: &mpsc::Receiver<Waiting>, batch_max: usize) {
-    for _ in 0..4 {
-        let before = waiting.len();
-        if before >= batch_max {
+///
+/// No timer: it goes on only while steps keep coming, and gives the callers the processor.
+fn gather(waiting: &mpsc::Receiver<Waiting>, batch_max: usize, answered: usize) {
+    let mut before = waiting.len();
+    for _ in 0..8 {
+        if before >= answered.div_ceil(2).min(batch_max) {
             return;
         }
-        tokio::task::yield_now().await;
-        if waiting.len() == before {
+        std::thread::yield_now();
+        let now = waiting.len();
+        if now == before && now == 0 {
             return;
         }
+        before = now;
     }
 }
 
 /// Commits a batch. One that fails because of a step in it is halved until that step stands alone.
-async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, queue: &mpsc::WeakSender<Waiting>) {
+async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
     let mut stack = vec![batch];
     while let Some(batch) = stack.pop() {
         let (steps, answers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
@@ -149,7 +191,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, queue: &mpsc::WeakSender<
         match store.act(Arc::clone(&steps)).await {
             Ok(decided) => {
                 for ((step, answer), decided) in steps.iter().zip(answers).zip(decided) {
-                    deliver(step, answer, decided, queue);
+                    deliver(step, answer, decided, reach);
                 }
             }
             Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
@@ -161,28 +203,23 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, queue: &mpsc::WeakSender<
             }
             Err(error) => {
                 for (step, answer) in steps.iter().zip(answers) {
-                    deliver(step, answer, Err(error.share()), queue);
+                    deliver(step, answer, Err(error.share()), reach);
                 }
             }
         }
     }
 }
 
-fn deliver(
-    step: &Step,
-    answer: Option<oneshot::Sender<Delivery>>,
-    decided: Result<StepAnswer>,
-    queue: &mpsc::WeakSender<Waiting>,
-) {
+fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Result<StepAnswer>, reach: &Reach) {
     let release = match (step, &decided) {
-        (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => queue.upgrade().map(|queue| {
+        (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => reach.front().map(|front| {
             let release = ReleaseRequest {
                 key: lease.key.clone(),
                 fence: lease.fence,
                 attempt_id: lease.attempt_id,
                 terms: Arc::clone(&request.terms),
             };
-            (release, Front { queue })
+            (release, front)
         }),
         _ => None,
     };

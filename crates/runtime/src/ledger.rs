@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use onefold_core::effect::{Class, Kinds, Terms};
-use onefold_core::error::{KIND_MISMATCH, SHUTTING_DOWN};
+use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH, LIMIT_EXCEEDED, SHUTTING_DOWN};
 use onefold_core::ledger::{AttemptId, Holder};
 use onefold_core::operation::{KindName, OperationId};
 use onefold_core::ports::{Store, SweepScope};
@@ -20,6 +20,9 @@ use crate::operation::Operation;
 use crate::recorder::{self, Recorder};
 use crate::settings::Settings;
 use crate::{pruner, reconciler, sweeper};
+
+/// Kinds a process may declare; they label metrics, so they must stay few.
+const KINDS_MAX: usize = 1_000;
 
 /// The ledger of a process. Cheap to clone.
 pub struct Ledger<S> {
@@ -78,8 +81,11 @@ impl<S: Store> Ledger<S> {
     /// of this installation left behind.
     pub fn open(store: S, settings: Settings) -> Result<Self> {
         let store = Arc::new(store);
+        if let Some(name) = &settings.installation {
+            checked_installation(name)?;
+        }
         let name = settings.installation.as_deref().map(|name| store.hold(name)).transpose()?;
-        let front = Front::start(Arc::clone(&store), settings.batch_max, settings.waiting_max);
+        let front = Front::start(Arc::clone(&store), settings.batch_max, settings.waiting_max)?;
         let inner = Inner {
             worker: settings.worker_name(),
             recorder: Recorder::new(front.clone(), &settings),
@@ -110,6 +116,10 @@ impl<S: Store> Ledger<S> {
                 return Ok(Arc::clone(known));
             }
             return Err(Error::new(KIND_MISMATCH, format!("kind {} was declared before with other terms", terms.kind)));
+        }
+        if declared.kinds.len() >= KINDS_MAX {
+            return Err(Error::new(LIMIT_EXCEEDED, format!("more than {KINDS_MAX} kinds are declared"))
+                .hint("a kind is a sort of operation, not one operation: put what varies into the id"));
         }
         let terms = Arc::new(terms);
         let mut kinds = Kinds::clone(&declared.kinds);
@@ -205,6 +215,16 @@ impl<S: Store> Ledger<S> {
         }
         drop(self.inner.name.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
+}
+
+/// An installation's name becomes part of a file's name.
+fn checked_installation(name: &str) -> Result<()> {
+    let shaped = name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
+    if name.is_empty() || name.len() > 64 || !shaped {
+        return Err(Error::new(DECLARATION_INVALID, format!("{name:?} is no installation name"))
+            .hint("use 1 to 64 ASCII letters, digits and . _ -"));
+    }
+    Ok(())
 }
 
 /// An attempt under way; counted until it is dropped.

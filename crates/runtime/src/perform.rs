@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::effect::{EffectClass, Terms};
-use onefold_core::error::{CodeName, INVARIANT_BROKEN, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED};
+use onefold_core::error::{CodeName, INVARIANT_BROKEN, RESULT_NOT_KEPT, RESULT_UNREADABLE, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
     Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Status, StoredResult, decide,
@@ -191,6 +191,10 @@ impl<S: Store> Holding<S> {
         if self.attempt.may_send().is_err() {
             return self.release(&CallFailure::from(TooLate)).await;
         }
+        if self.ledger.inner.running.borrow().stopping {
+            self.release::<T>(&CallFailure::from(TooLate)).await?;
+            return Err(Error::new(SHUTTING_DOWN, "this process drains; the grant was given back"));
+        }
         let heartbeat = self.heartbeat();
         let attempt = self.attempt.clone();
         let acting = tokio::spawn(async move { effect(attempt).await.map(C::split) });
@@ -285,7 +289,7 @@ impl<S: Store> Holding<S> {
     }
 
     /// Nothing was sent: the grant goes back, and the caller is told when trying again makes sense.
-    async fn release<T>(self, failure: &CallFailure) -> Result<Performed<T>> {
+    async fn release<T>(&self, failure: &CallFailure) -> Result<Performed<T>> {
         let request = release_request(&self.terms, self.attempt.lease().into());
         self.ledger.inner.front.release(request).await?;
         let wait = failure.retry_hint().unwrap_or(Duration::from_secs(1)).min(Schedule::WAIT_MAX);

@@ -59,7 +59,7 @@ impl Default for Settings {
             ask_deadline: Duration::from_secs(30),
             prune_every: Duration::from_hours(1),
             archive: None,
-            batch_max: 256,
+            batch_max: 128,
             waiting_max: 16_384,
             clock: Arc::new(SystemClock),
             random: Arc::new(SystemRandom::default()),

@@ -1,31 +1,57 @@
 //! Claim, record, renew, release: decide on what is stored, write what changes, one commit for all.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use onefold_core::Result;
-use onefold_core::Timestamp;
-use onefold_core::ledger::{self, Claim, Decision, RecordRequest};
+use onefold_core::error::DATABASE_BUSY;
+use onefold_core::ledger::{self, Attempt, Claim, Decision, Entry, RecordRequest};
 use onefold_core::ports::{Act, BoxFuture, FaultPoint, Faults, Step, StepAnswer};
-use rusqlite::Connection;
+use onefold_core::{Result, Timestamp};
+use rusqlite::{CachedStatement, Connection, params_from_iter};
 
-use crate::Sqlite;
-use crate::write::{carry_out, find, find_attempt, in_transaction, insert};
+use crate::error::translate;
+use crate::write::{carry_out, find_attempt, find_with, in_transaction};
+use crate::{Sqlite, row, sql};
 
 impl Act for Sqlite {
     fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
-        let clock = Arc::clone(&self.inner.clock);
-        let faults = Arc::clone(&self.inner.faults);
-        Box::pin(self.inner.writer.call(move |connection| {
-            let mut seen = Seen::default();
-            let answers = in_transaction(connection, &clock, |connection, now| {
-                let answers: Vec<_> = steps.iter().map(|step| act_one(connection, step, now)).collect::<Result<_>>()?;
-                seen = Seen::of(&answers);
-                seen.reach(&*faults, FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit);
-                Ok(answers)
-            })?;
-            seen.reach(&*faults, FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit);
+        // Right here: the front has a thread of its own for this.
+        let answers = self.inner.writer.call_here(|connection| self.commit(connection, &steps));
+        Box::pin(std::future::ready(answers))
+    }
+
+    fn act_alone(&self, step: &Step) -> Option<Result<StepAnswer>> {
+        if !self.inner.clock.commits_are_quick() {
+            return None;
+        }
+        let answers = self.inner.writer.try_call_here(|connection| {
+            // Another process' transaction is waited for by the front, never by a caller's thread.
+            connection.busy_timeout(Duration::ZERO).map_err(translate)?;
+            let answers = self.commit(connection, std::slice::from_ref(step));
+            connection.busy_timeout(self.inner.options.busy_wait).map_err(translate)?;
+            answers
+        })?;
+        match answers {
+            Err(error) if error.code() == DATABASE_BUSY => None,
+            Err(error) => Some(Err(error)),
+            Ok(mut answers) => answers.pop(),
+        }
+    }
+}
+
+impl Sqlite {
+    fn commit(&self, connection: &Connection, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
+        let faults = &*self.inner.faults;
+        let mut seen = Seen::default();
+        let answers = in_transaction(connection, &self.inner.clock, |connection, now| {
+            let mut batch = Batch::prepare(connection, now)?;
+            let answers: Vec<_> = steps.iter().map(|step| batch.act(step)).collect::<Result<_>>()?;
+            seen = Seen::of(&answers);
+            seen.reach(faults, FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit);
             Ok(answers)
-        }))
+        })?;
+        seen.reach(faults, FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit);
+        Ok(answers)
     }
 }
 
@@ -55,41 +81,59 @@ impl Seen {
     }
 }
 
-/// One step. The outer error ends the batch; the inner one is this step's answer.
-fn act_one(connection: &Connection, step: &Step, now: Timestamp) -> Result<Result<StepAnswer>> {
-    let entry = find(connection, step.key())?;
-    let entry = entry.as_ref();
-    let decided = match step {
-        Step::Claim(request) => match ledger::decide(entry, request, now) {
-            Ok(decision) => decision.map(StepAnswer::Claim),
-            Err(error) => return Ok(Err(error)),
-        },
-        Step::Record(request) => {
-            let past = past_attempt(connection, entry, request)?;
-            ledger::record(entry, past.as_ref(), request, now).map(StepAnswer::Record)
+/// A batch under way. Its three statements are taken from the cache once, not once a step.
+struct Batch<'c> {
+    connection: &'c Connection,
+    now: Timestamp,
+    find: CachedStatement<'c>,
+    insert: CachedStatement<'c>,
+    update: CachedStatement<'c>,
+}
+
+impl<'c> Batch<'c> {
+    fn prepare(connection: &'c Connection, now: Timestamp) -> Result<Self> {
+        let prepare = |sql| connection.prepare_cached(sql).map_err(translate);
+        let (find, insert, update) = (prepare(sql::FIND)?, prepare(sql::INSERT)?, prepare(sql::UPDATE)?);
+        Ok(Self { connection, now, find, insert, update })
+    }
+
+    /// One step. The outer error ends the batch; the inner one is this step's answer.
+    fn act(&mut self, step: &Step) -> Result<Result<StepAnswer>> {
+        let entry = find_with(&mut self.find, step.key())?;
+        let entry = entry.as_ref();
+        let decided = match step {
+            Step::Claim(request) => match ledger::decide(entry, request, self.now) {
+                Ok(decision) => decision.map(StepAnswer::Claim),
+                Err(error) => return Ok(Err(error)),
+            },
+            Step::Record(request) => {
+                let past = self.past_attempt(entry, request)?;
+                ledger::record(entry, past.as_ref(), request, self.now).map(StepAnswer::Record)
+            }
+            Step::Renew(request) => ledger::renew(entry, request, self.now).map(StepAnswer::Renew),
+            Step::Release(request) => ledger::release(entry, request, self.now).map(StepAnswer::Release),
+        };
+        self.write(entry.is_none(), decided).map(Ok)
+    }
+
+    fn past_attempt(&self, entry: Option<&Entry>, request: &RecordRequest) -> Result<Option<Attempt>> {
+        match entry {
+            Some(entry) if request.fence < entry.fence => find_attempt(self.connection, &request.key, request.fence),
+            Some(_) | None => Ok(None),
         }
-        Step::Renew(request) => ledger::renew(entry, request, now).map(StepAnswer::Renew),
-        Step::Release(request) => ledger::release(entry, request, now).map(StepAnswer::Release),
-    };
-    write(connection, entry.is_none(), decided).map(Ok)
-}
-
-fn past_attempt(
-    connection: &Connection,
-    entry: Option<&ledger::Entry>,
-    request: &RecordRequest,
-) -> Result<Option<ledger::Attempt>> {
-    match entry {
-        Some(entry) if request.fence < entry.fence => find_attempt(connection, &request.key, request.fence),
-        Some(_) | None => Ok(None),
     }
-}
 
-fn write(connection: &Connection, absent: bool, decided: Decision<StepAnswer>) -> Result<StepAnswer> {
-    match decided.transition {
-        Some(transition) if absent => insert(connection, &transition.entry)?,
-        Some(transition) => carry_out(connection, *transition).map(drop)?,
-        None => {}
+    fn write(&mut self, absent: bool, decided: Decision<StepAnswer>) -> Result<StepAnswer> {
+        let Some(transition) = decided.transition else {
+            return Ok(decided.answer);
+        };
+        let row_alone = transition.past.is_none() && transition.incident.is_none() && transition.note.is_none();
+        if absent || row_alone {
+            let statement = if absent { &mut self.insert } else { &mut self.update };
+            statement.execute(params_from_iter(row::cells(&transition.entry))).map_err(translate)?;
+        } else {
+            carry_out(self.connection, *transition)?;
+        }
+        Ok(decided.answer)
     }
-    Ok(decided.answer)
 }

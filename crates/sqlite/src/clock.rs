@@ -1,6 +1,6 @@
 //! The store's time: never behind what anyone on this file has seen.
 
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,13 +15,18 @@ pub(crate) struct StoreClock {
     clock: Arc<dyn Clock>,
     last: Mutex<(Timestamp, Duration)>,
     stored: AtomicI64,
+    /// How long the last commit took, in microseconds.
+    last_commit: AtomicU64,
 }
+
+/// A commit that takes no longer than this may be made on a caller's own thread.
+const QUICK: Duration = Duration::from_millis(1);
 
 impl StoreClock {
     /// Starts from the highest time that the file has seen.
     pub(crate) fn new(clock: Arc<dyn Clock>, highest: Timestamp) -> Self {
         let last = Mutex::new((highest.max(clock.now()), clock.monotonic()));
-        Self { clock, last, stored: AtomicI64::new(highest.as_micros()) }
+        Self { clock, last, stored: AtomicI64::new(highest.as_micros()), last_commit: AtomicU64::new(u64::MAX) }
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -33,6 +38,15 @@ impl StoreClock {
         now
     }
 
+    /// Time goes on from what another process on this file has seen.
+    pub(crate) fn raise(&self, seen: Timestamp) {
+        let mut last = self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if seen > last.0 {
+            *last = (seen, self.clock.monotonic());
+        }
+        self.stored.fetch_max(seen.as_micros(), Ordering::Relaxed);
+    }
+
     /// The time to store, if the stored one lags too far behind.
     pub(crate) fn to_store(&self, now: Timestamp) -> Option<Timestamp> {
         (now >= Timestamp::from_micros(self.stored.load(Ordering::Relaxed)).plus(LAG)).then_some(now)
@@ -41,6 +55,17 @@ impl StoreClock {
     /// Called after the commit that stored it.
     pub(crate) fn stored(&self, at: Timestamp) {
         self.stored.fetch_max(at.as_micros(), Ordering::Relaxed);
+    }
+
+    /// Remembers how long a commit took that began then.
+    pub(crate) fn committed(&self, began: Duration) {
+        let took = self.clock.monotonic().saturating_sub(began);
+        self.last_commit.store(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether commits are quick at present.
+    pub(crate) fn commits_are_quick(&self) -> bool {
+        Duration::from_micros(self.last_commit.load(Ordering::Relaxed)) <= QUICK
     }
 
     /// Waits by the injected clock.

@@ -41,6 +41,15 @@ pub(crate) fn opening(path: &Path, cause: rusqlite::Error) -> Error {
     Error::new(code, format!("{}: {detail}", path.display())).caused_by(cause)
 }
 
+/// A failure while a file is opened names the file, wherever it came from.
+pub(crate) fn naming(path: &Path, error: Error) -> Error {
+    let file = path.display().to_string();
+    if error.detail().contains(&file) {
+        return error;
+    }
+    Error::new(error.code(), format!("{file}: {}", error.detail())).hint(error.next_step()).caused_by(error)
+}
+
 fn named(extended: i32) -> (Code, &'static str) {
     match (extended, extended & 0xff) {
         (ffi::SQLITE_BUSY_SNAPSHOT, _) => (RUN_AGAIN, "another connection wrote after this transaction had read"),

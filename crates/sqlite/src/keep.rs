@@ -1,6 +1,7 @@
 //! What time and people ask for: sweep, reconcile, resolve.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use onefold_core::ledger::{
     self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Sweep, SweepReason,
@@ -66,7 +67,13 @@ fn sweep(connection: &Connection, request: &SweepRequest, now: Timestamp) -> Res
     let (reason, found) = match &request.scope {
         SweepScope::Overdue => {
             let overdue_ask = now.minus(OVERDUE_FOR);
-            let cells = [Cell::Int(now.as_micros()), Cell::Int(overdue_ask.as_micros()), count(request.limit)];
+            let cells = [
+                Cell::Int(now.as_micros()),
+                Cell::Int(overdue_ask.as_micros()),
+                count(request.limit),
+                Cell::Text(slacks(request).into()),
+                Cell::Int(micros(request.clock_slack)),
+            ];
             (SweepReason::Expired, query(connection, sql::OVERDUE, cells, |found| row::entry(found))?)
         }
         SweepScope::DeadHolder(installation) => {
@@ -88,9 +95,19 @@ fn sweep(connection: &Connection, request: &SweepRequest, now: Timestamp) -> Res
             swept.count(&carry_out(connection, transition)?);
         }
     }
-    // Leases within their slack were found but not moved: looking again at once would not help.
+    // What was found but not moved would only be found again.
     swept.more &= swept.total() > 0;
     Ok(swept)
+}
+
+/// The clock slack of every known kind, as the query reads it.
+fn slacks(request: &SweepRequest) -> String {
+    let slacks = request.kinds.iter().map(|(kind, terms)| (kind.as_str().to_owned(), micros(terms.clock_slack).into()));
+    serde_json::Value::Object(slacks.collect()).to_string()
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn reconcile_one(connection: &Connection, request: &ReconcileRequest, now: Timestamp) -> Result<Reconciled> {

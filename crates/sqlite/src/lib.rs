@@ -10,7 +10,7 @@
 //! |---|---|
 //! | `open` | opens the file: limits, pragmas, migrations, keys |
 //! | `migrate` | which migrations a file has, and the missing ones |
-//! | `thread` | a connection on a thread of its own |
+//! | `connected` | a connection that one thread at a time uses |
 //! | `act` | claim, record, renew, release: a batch in one commit |
 //! | `keep` | sweep, reconcile, resolve |
 //! | `prune` | retention and archive |
@@ -23,6 +23,7 @@
 
 mod act;
 mod clock;
+mod connected;
 mod error;
 mod hold;
 mod keep;
@@ -33,7 +34,6 @@ mod open;
 mod prune;
 mod row;
 mod sql;
-mod thread;
 mod transaction;
 mod write;
 
@@ -47,8 +47,8 @@ pub use open::Options;
 pub use transaction::Tx;
 
 use clock::StoreClock;
+use connected::Connected;
 use onefold_core::ports::Faults;
-use thread::Connected;
 
 /// The embedded store. Cheap to clone; clones share the file.
 #[derive(Clone)]

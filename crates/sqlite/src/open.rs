@@ -12,8 +12,8 @@ use rusqlite::{Connection, OpenFlags};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::clock::StoreClock;
-use crate::error::{opening, translate};
-use crate::thread::Connected;
+use crate::connected::Connected;
+use crate::error::{naming, opening, translate};
 use crate::{Inner, Sqlite, migrate, sql};
 
 /// How a file is opened. Every limit has its unit.
@@ -72,8 +72,8 @@ impl Sqlite {
             SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
         let inner = Inner {
             path,
-            writer: Connected::start("onefold-writer", opened.writer)?,
-            reader: Connected::start("onefold-reader", opened.reader)?,
+            writer: Connected::new(opened.writer),
+            reader: Connected::new(opened.reader),
             pool,
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
             clock: Arc::new(StoreClock::new(Arc::clone(&options.clock), opened.highest)),
@@ -93,6 +93,10 @@ struct Opened {
 }
 
 fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
+    connect_both(path, options).map_err(|error| naming(path, error))
+}
+
+fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
     create_private(path)?;
     let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     migrate::migrate(&writer, path, options.clock.now())?;
@@ -136,8 +140,8 @@ fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connectio
 fn load_keyring(connection: &Connection, options: &Options) -> Result<Keyring> {
     connection.execute_batch("BEGIN IMMEDIATE").map_err(translate)?;
     let loaded = read_or_make_keys(connection, options);
-    connection.execute_batch(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(translate)?;
-    loaded
+    let ended = connection.execute_batch(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(translate);
+    loaded.and_then(|keyring| ended.map(|()| keyring))
 }
 
 fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyring> {

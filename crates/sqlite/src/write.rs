@@ -5,7 +5,7 @@ use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Entry, Note, Transition};
 use onefold_core::operation::OperationKey;
 use onefold_core::{Error, Result, Timestamp};
-use rusqlite::{Connection, OptionalExtension as _, params_from_iter};
+use rusqlite::{Connection, OptionalExtension as _, Statement, params_from_iter};
 
 use crate::clock::StoreClock;
 use crate::error::translate;
@@ -19,13 +19,17 @@ pub(crate) fn in_transaction<T>(
     work: impl FnOnce(&Connection, Timestamp) -> Result<T>,
 ) -> Result<T> {
     execute(connection, "BEGIN IMMEDIATE", [])?;
-    let now = clock.now();
-    let done = work(connection, now).and_then(|done| {
+    let done = seen(connection).and_then(|seen| {
+        clock.raise(seen);
+        let now = clock.now();
+        let done = work(connection, now)?;
         let raised = clock.to_store(now);
         if let Some(at) = raised {
             execute(connection, sql::RAISE_CLOCK, [Cell::Int(at.as_micros())])?;
         }
+        let began = clock.monotonic();
         execute(connection, "COMMIT", [])?;
+        clock.committed(began);
         if let Some(at) = raised {
             clock.stored(at);
         }
@@ -36,6 +40,12 @@ pub(crate) fn in_transaction<T>(
         let _ = execute(connection, "ROLLBACK", []);
     }
     done
+}
+
+/// The highest time that anyone has written.
+fn seen(connection: &Connection) -> Result<Timestamp> {
+    let highest = query(connection, sql::CLOCK, [], |row| row.get(0).map_err(translate))?;
+    Ok(highest.first().copied().map_or_else(Timestamp::default, Timestamp::from_micros))
 }
 
 /// Runs one statement from the cache.
@@ -69,6 +79,11 @@ pub(crate) fn query<'a, T>(
 /// The entry of one operation.
 pub(crate) fn find(connection: &Connection, key: &OperationKey) -> Result<Option<Entry>> {
     let mut statement = connection.prepare_cached(sql::FIND).map_err(translate)?;
+    find_with(&mut statement, key)
+}
+
+/// The same, through a statement that is at hand.
+pub(crate) fn find_with(statement: &mut Statement<'_>, key: &OperationKey) -> Result<Option<Entry>> {
     let read = statement.query_row(params_from_iter(row::key_cells(key)), |found| Ok(row::entry(found)));
     read.optional().map_err(translate)?.transpose()
 }
@@ -78,11 +93,6 @@ pub(crate) fn find_attempt(connection: &Connection, key: &OperationKey, fence: u
     let [tenant, kind, id] = row::key_cells(key);
     let fence = Cell::Int(i64::try_from(fence).unwrap_or(i64::MAX));
     Ok(query(connection, sql::FIND_ATTEMPT, [tenant, kind, id, fence], |found| row::attempt(found))?.pop())
-}
-
-/// Writes a new operation.
-pub(crate) fn insert(connection: &Connection, entry: &Entry) -> Result<()> {
-    execute(connection, sql::INSERT, row::cells(entry)).map(drop)
 }
 
 /// Writes what a decision about an existing operation changes; answers with the entry as it stands.

@@ -31,7 +31,8 @@ impl Look for Model {
                 return Ok(None);
             };
             let attempts: Vec<Attempt> = data.attempts.values().filter(|attempt| attempt.key == key).cloned().collect();
-            let notes: Vec<Note> = data.notes.iter().filter(|(of, _)| *of == key).map(|(_, note)| note.clone()).collect();
+            let notes: Vec<Note> =
+                data.notes.iter().filter(|(of, _)| *of == key).map(|(_, note)| note.clone()).collect();
             Ok(Some(timeline(entry, &attempts, &notes)))
         })
     }
@@ -66,7 +67,8 @@ fn wanted(filter: &Filter, entry: &Entry) -> bool {
     fn is<T: PartialEq>(wanted: Option<&T>, found: Option<&T>) -> bool {
         wanted.is_none() || wanted == found
     }
-    let text = |wanted: Option<&String>, found: Option<&str>| wanted.is_none_or(|wanted| found == Some(wanted.as_str()));
+    let text =
+        |wanted: Option<&String>, found: Option<&str>| wanted.is_none_or(|wanted| found == Some(wanted.as_str()));
     filter.tenant == entry.key.tenant
         && is(filter.kind.as_ref(), Some(&entry.key.kind))
         && is(filter.status.as_ref(), Some(&entry.status))

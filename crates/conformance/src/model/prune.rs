@@ -20,9 +20,8 @@ pub(super) fn prune(data: &mut Data, request: &PruneRequest, now: Timestamp) -> 
         left -= expired.len();
         ids.extend(expired);
         let held = |entry: &Entry| matches!(entry.result, Some(StoredResult::Kept { .. }));
-        let mut dropped = data.sorted(|entry| {
-            old(entry, retention.result_for) && !old(entry, retention.id_for) && held(entry)
-        });
+        let mut dropped =
+            data.sorted(|entry| old(entry, retention.result_for) && !old(entry, retention.id_for) && held(entry));
         dropped.truncate(left);
         results.extend(dropped);
     }

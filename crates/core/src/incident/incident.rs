@@ -171,11 +171,18 @@ impl Incident {
         self.closed_at.is_none()
     }
 
-    /// Nobody knows whether it took hold.
-    pub(crate) fn of_unknown(entry: &Entry, before: &Entry, needs: Needs, why: &str, now: Timestamp) -> Self {
+    /// Nobody knows whether it took hold: why that is not repeated, and what the attempt itself said.
+    pub(crate) fn of_unknown(
+        entry: &Entry,
+        before: &Entry,
+        needs: Needs,
+        (why, detail): (&str, Option<&str>),
+        now: Timestamp,
+    ) -> Self {
         let category = entry.category.unwrap_or(Category::HolderLost);
+        let detail = said(category.code(), detail);
         let says = format!(
-            "attempt {} of {} on {} ended without a known outcome; it was last alive {}; {why}",
+            "attempt {} of {} on {} ended without a known outcome{detail}; it was last alive {}; {why}",
             entry.attempts, entry.key.kind, entry.worker, before.updated_at
         );
         let facts = Facts {
@@ -218,8 +225,7 @@ impl Incident {
     /// The attempt ended for good with a technical failure.
     pub(crate) fn of_failure(entry: &Entry, failure: &Failure, now: Timestamp) -> Self {
         let category = failure.category.unwrap_or(Category::Unexpected);
-        let detail = failure.detail.as_deref().and_then(|text| Message::new(category.code(), text));
-        let detail = detail.map(|text| format!(": {text}")).unwrap_or_default();
+        let detail = said(category.code(), failure.detail.as_deref());
         let says = format!("attempt {} of {} ended with {}{detail}", entry.attempts, entry.key.kind, failure.code);
         let facts = Facts {
             code: category.code(),
@@ -352,6 +358,12 @@ impl Incident {
         }
         self
     }
+}
+
+/// What an attempt said, redacted, as the end of a sentence; nothing where it says nothing.
+fn said(code: Code, detail: Option<&str>) -> String {
+    let message = detail.and_then(|text| Message::new(code, text));
+    message.map(|text| format!(": {text}")).unwrap_or_default()
 }
 
 fn gravity(code: &CodeName) -> u8 {

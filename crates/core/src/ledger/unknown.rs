@@ -48,7 +48,8 @@ pub(super) fn outcome_unknown(entry: &Entry, terms: Option<&Terms>, cause: &Caus
             escalate(failed, entry, Needs::Reconciliation, "the provider may have forgotten the key", now)
         }
         Policy::Escalate | Policy::InTransaction | Policy::Outbox => {
-            escalate(failed, entry, Needs::Reconciliation, "a repetition is not declared safe", now)
+            let detail = cause.failure.and_then(|failure| failure.detail.as_deref());
+            escalate_with(failed, entry, Needs::Reconciliation, "a repetition is not declared safe", detail, now)
         }
     };
     next.past(past)
@@ -149,6 +150,18 @@ fn reconcile(entry: Entry, now: Timestamp) -> Transition {
 
 /// UNKNOWN with its incident, in one commit.
 pub(super) fn escalate(entry: Entry, before: &Entry, needs: Needs, why: &str, now: Timestamp) -> Transition {
+    escalate_with(entry, before, needs, why, None, now)
+}
+
+/// The same, with what the attempt itself said of its end.
+fn escalate_with(
+    entry: Entry,
+    before: &Entry,
+    needs: Needs,
+    why: &str,
+    detail: Option<&str>,
+    now: Timestamp,
+) -> Transition {
     let unknown = Entry {
         status: Status::Unknown,
         unknown_since: Some(entry.unknown_since.unwrap_or(now)),
@@ -157,6 +170,6 @@ pub(super) fn escalate(entry: Entry, before: &Entry, needs: Needs, why: &str, no
         next_ask_at: None,
         ..entry
     };
-    let incident = Incident::of_unknown(&unknown, before, needs, why, now);
+    let incident = Incident::of_unknown(&unknown, before, needs, (why, detail), now);
     Transition::to(Entry { incident: Some(incident.id.clone()), ..unknown }).incident(IncidentChange::raise(incident))
 }

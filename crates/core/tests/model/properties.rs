@@ -1,12 +1,12 @@
 //! What must hold in every state, and what must be reachable for that to mean something.
 
-use onefold_core::error::DUPLICATE_SUSPECTED;
+use onefold_core::error::{DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Claim, Entry, SettledBy, SideEffect, Status, SweepReason, decide, record, sweep};
 use stateright::Property;
 
 use crate::scenario::{TICK, Under, World};
-use crate::state::{Heard, Phase, Said, State};
+use crate::state::{Heard, Phase, Said, State, Worker};
 
 pub(crate) const ONE_EFFECT: &str = "there is at most one effect that was not declared repeatable";
 pub(crate) const NOBODY_NEEDED: &str = "nobody is needed where nobody acted and nobody fell silent";
@@ -65,6 +65,12 @@ fn invariants() -> Vec<Property<World>> {
             let final_no =
                 |entry: &Entry| entry.status == Status::FailedFinal && entry.side_effect == SideEffect::NotApplied;
             holds(state, |entry| !(final_no(entry) && happened))
+        }),
+        always("what completed keeps no incident open but a suspicion", |_, state| {
+            let suspects = |incident: &Incident| {
+                incident.causes.iter().any(|cause| cause.code == DUPLICATE_SUSPECTED || cause.code == OUTCOME_CONFLICT)
+            };
+            state.status() != Some(Status::Completed) || state.store.incident.as_ref().is_none_or(suspects)
         }),
         always("only what is settled has a time of completion", |_, state| {
             holds(state, |entry| entry.completed_at.is_some() == entry.is_settled())
@@ -132,13 +138,16 @@ fn reachable(under: Under) -> Vec<Property<World>> {
 }
 
 fn given_again(world: &World, state: &State) -> bool {
-    state.workers.iter().any(|worker| match (worker.phase, state.entry()) {
-        (Phase::Unanswered(attempt_id), Some(entry)) => {
-            let request = world.claim_request(attempt_id);
-            let claim = decide(Some(entry), &request, state.now()).expect("one key is in use").answer;
-            matches!(claim, Claim::Granted(lease) if lease.fence == entry.fence)
-        }
-        _ => false,
+    let Some(entry) = state.entry() else {
+        return false;
+    };
+    state.workers.iter().any(|worker| {
+        let Phase::Unanswered(attempt_id) = worker.phase else {
+            return false;
+        };
+        let request = world.claim_request(attempt_id);
+        let claim = decide(Some(entry), &request, state.now()).expect("one key is in use").answer;
+        matches!(claim, Claim::Granted(lease) if lease.fence == entry.fence)
     })
 }
 
@@ -159,15 +168,21 @@ fn closed_by_its_holder(world: &World, state: &State) -> bool {
     let (Some(entry), Some(open)) = (state.entry(), &state.store.incident) else {
         return false;
     };
-    state.workers.iter().any(|worker| match worker.phase {
-        Phase::Sent(grant, Heard::Done) if grant.fence == entry.fence && entry.status == Status::Unknown => {
-            let request = world.record_request(grant, Said::Completed);
-            let decision = record(Some(entry), None, &request, state.now());
-            decision.transition.is_some_and(|mut transition| {
-                let written = transition.settle_incident(Some(open.clone()));
-                transition.entry.status == Status::Completed && !written.as_ref().is_some_and(Incident::is_open)
-            })
-        }
-        _ => false,
+    let heard = |worker: &Worker| match worker.phase {
+        Phase::Sent(grant, Heard::Done) if grant.fence == entry.fence => Some(grant),
+        Phase::Sent(..)
+        | Phase::Idle
+        | Phase::Unanswered(_)
+        | Phase::Holding(..)
+        | Phase::Reported(..)
+        | Phase::GaveBack(_) => None,
+    };
+    let Some(grant) = state.workers.iter().find_map(heard).filter(|_| entry.status == Status::Unknown) else {
+        return false;
+    };
+    let decision = record(Some(entry), None, &world.record_request(grant, Said::Completed), state.now());
+    decision.transition.is_some_and(|mut transition| {
+        let written = transition.settle_incident(Some(open.clone()));
+        transition.entry.status == Status::Completed && written.is_some_and(|incident| !incident.is_open())
     })
 }

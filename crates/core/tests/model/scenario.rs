@@ -11,7 +11,7 @@ use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::retry::{Category, Schedule};
 
 /// An hour: backoffs of seconds are over by the next tick, an unasked question is overdue after one.
-pub(crate) const TICK: Duration = Duration::from_secs(3600);
+pub(crate) const TICK: Duration = Duration::from_hours(1);
 
 /// The time of a tick.
 pub(crate) fn at(tick: u8) -> Timestamp {

@@ -1,4 +1,4 @@
--- Operations, newest first.
+-- Operations, newest first: walked by their sequence, so that a page stops when it is full.
 SELECT
     tenant, kind, operation_id, fingerprint, fingerprint_mode, fingerprint_key_id, source, business_key,
     correlation_id, process_id, definition_key, definition_version, process_instance_key, element_id,
@@ -7,7 +7,7 @@ SELECT
     next_ask_at, asks, result, result_type, result_bytes, result_digest, result_ref, evidence_ref,
     error_code, category, dependency, side_effect_status, recorded, settled_by, approved_by, incident_id,
     updated_at, completed_at, seq
-FROM onefold_operations
+FROM onefold_operations NOT INDEXED
 WHERE tenant = ?1
     AND (?4 IS NULL OR business_key = ?4)
     AND (?5 IS NULL OR process_instance_key = ?5)
@@ -16,5 +16,5 @@ WHERE tenant = ?1
     AND (?6 IS NULL OR error_code = ?6)
     AND (?7 IS NULL OR created_at >= ?7)
     AND (?8 IS NULL OR created_at < ?8)
-    AND (?9 IS NULL OR seq < ?9)
+    AND seq < coalesce(?9, 9223372036854775807)
 ORDER BY seq DESC LIMIT ?10

@@ -1,5 +1,6 @@
 -- What time has passed by: silent holders, retries and questions that nobody makes.
--- Each arm reads a partial index in which settled operations do not stand.
+-- Each arm reads a partial index in which settled operations do not stand. ?4 is a JSON object of the
+-- known kinds' clock slacks in microseconds, ?5 the slack of all others.
 SELECT * FROM (
 SELECT
     tenant, kind, operation_id, fingerprint, fingerprint_mode, fingerprint_key_id, source, business_key,
@@ -11,6 +12,7 @@ SELECT
     updated_at, completed_at
 FROM onefold_operations INDEXED BY onefold_operations_lease
 WHERE status = 'STARTED' AND lease_until <= ?1
+    AND lease_until + coalesce((SELECT value FROM json_each(?4) WHERE key = kind), ?5) <= ?1
 ORDER BY lease_until LIMIT ?3
 )
 UNION ALL
@@ -41,3 +43,4 @@ FROM onefold_operations INDEXED BY onefold_operations_ask
 WHERE next_ask_at IS NOT NULL AND next_ask_at <= ?2
 ORDER BY next_ask_at LIMIT ?3
 )
+LIMIT ?3

@@ -1,0 +1,200 @@
+//! What may be done, drawn at random.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{BoxedStrategy, Just, Strategy as _, any, prop_oneof};
+use proptest::sample::{Index, select};
+
+/// One thing that somebody does.
+#[derive(Debug, Clone)]
+pub(super) enum Command {
+    /// Steps in one commit.
+    Act(Vec<Move>),
+    Sweep,
+    SweepDead(&'static str),
+    /// An answer of the provider about an operation, as it stands or as it stood.
+    Answer {
+        operation: usize,
+        kind: usize,
+        voided: bool,
+        answer: Answered,
+        fence: Seen,
+    },
+    /// A person's verb.
+    Resolve {
+        operation: usize,
+        kind: usize,
+        verb: Said,
+        who: &'static str,
+        seen: Seen,
+    },
+    Prune {
+        days: u64,
+        results_only: bool,
+    },
+    Wait(Duration),
+    Reopen,
+}
+
+/// One step of a batch.
+#[derive(Debug, Clone)]
+pub(super) enum Move {
+    Claim {
+        operation: usize,
+        kind: usize,
+        attempt: Option<Index>,
+        other_request: bool,
+        installation: Option<&'static str>,
+    },
+    Record {
+        grant: Index,
+        outcome: usize,
+        forged: Forged,
+    },
+    Renew {
+        grant: Index,
+        forged: Forged,
+    },
+    Release {
+        grant: Index,
+        forged: Forged,
+    },
+}
+
+/// What of a grant is not as it was given.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Forged {
+    Nothing,
+    FenceAhead,
+    FenceBehind,
+    Attempt,
+}
+
+/// What somebody saw of an operation before they spoke.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Seen {
+    AsItStands,
+    OtherFence,
+    OtherStatus,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Answered {
+    TookHold,
+    TookHoldProved,
+    DidNot,
+    CannotTell,
+    Later,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Said {
+    Retry,
+    AskNow,
+    TookHold,
+    TookHoldProved,
+    DidNotHappen,
+    DidNotHappenForced,
+    Failed,
+}
+
+/// Ids that are drawn from: few, so that commands meet.
+pub(super) const IDS: [&str; 3] = ["A", "a", "\u{e9}"];
+/// Kinds that are drawn from, one per policy.
+pub(super) const KINDS: usize = 7;
+/// Outcomes that are drawn from.
+pub(super) const OUTCOMES: usize = 9;
+
+const INSTALLATIONS: [&str; 2] = ["alpha", "beta"];
+
+fn operation() -> BoxedStrategy<(usize, usize)> {
+    (0..IDS.len(), 0..KINDS).boxed()
+}
+
+fn forged() -> BoxedStrategy<Forged> {
+    prop_oneof![
+        8 => Just(Forged::Nothing),
+        1 => Just(Forged::FenceAhead),
+        1 => Just(Forged::FenceBehind),
+        1 => Just(Forged::Attempt),
+    ]
+    .boxed()
+}
+
+fn seen() -> BoxedStrategy<Seen> {
+    prop_oneof![8 => Just(Seen::AsItStands), 1 => Just(Seen::OtherFence), 1 => Just(Seen::OtherStatus)].boxed()
+}
+
+fn step() -> BoxedStrategy<Move> {
+    let attempt = prop_oneof![4 => Just(None), 1 => any::<Index>().prop_map(Some)];
+    let other_request = prop_oneof![9 => Just(false), 1 => Just(true)];
+    let installation = prop_oneof![Just(None), select(&INSTALLATIONS[..]).prop_map(Some)];
+    let claim = (operation(), attempt, other_request, installation).prop_map(
+        |((operation, kind), attempt, other_request, installation)| Move::Claim {
+            operation,
+            kind,
+            attempt,
+            other_request,
+            installation,
+        },
+    );
+    let record = (any::<Index>(), 0..OUTCOMES, forged()).prop_map(|(grant, outcome, forged)| Move::Record {
+        grant,
+        outcome,
+        forged,
+    });
+    let renew = (any::<Index>(), forged()).prop_map(|(grant, forged)| Move::Renew { grant, forged });
+    let release = (any::<Index>(), forged()).prop_map(|(grant, forged)| Move::Release { grant, forged });
+    prop_oneof![5 => claim, 5 => record, 1 => renew, 1 => release].boxed()
+}
+
+fn answer() -> BoxedStrategy<Command> {
+    let answers =
+        [Answered::TookHold, Answered::TookHoldProved, Answered::DidNot, Answered::CannotTell, Answered::Later];
+    (operation(), any::<bool>(), select(answers.to_vec()), seen())
+        .prop_map(|((operation, kind), voided, answer, fence)| Command::Answer {
+            operation,
+            kind,
+            voided,
+            answer,
+            fence,
+        })
+        .boxed()
+}
+
+fn resolve() -> BoxedStrategy<Command> {
+    let verbs = [
+        Said::Retry,
+        Said::AskNow,
+        Said::TookHold,
+        Said::TookHoldProved,
+        Said::DidNotHappen,
+        Said::DidNotHappenForced,
+        Said::Failed,
+    ];
+    (operation(), select(verbs.to_vec()), select(vec!["ada", "grace"]), seen())
+        .prop_map(|((operation, kind), verb, who, seen)| Command::Resolve { operation, kind, verb, who, seen })
+        .boxed()
+}
+
+/// Waits that end just before, at and after what the kinds' terms make of them.
+fn wait() -> BoxedStrategy<Command> {
+    let millis = [1, 500, 1_000, 5_000, 9_999, 10_000, 15_000, 30_000, 60_000, 934_999, 935_000, 3_600_000, 86_400_000];
+    select(millis.to_vec()).prop_map(|millis| Command::Wait(Duration::from_millis(millis))).boxed()
+}
+
+/// One command.
+pub(super) fn command() -> BoxedStrategy<Command> {
+    prop_oneof![
+        12 => vec(step(), 1..4).prop_map(Command::Act),
+        3 => Just(Command::Sweep),
+        1 => select(&INSTALLATIONS[..]).prop_map(Command::SweepDead),
+        3 => answer(),
+        3 => resolve(),
+        1 => (0..3_u64, any::<bool>()).prop_map(|(days, results_only)| Command::Prune { days, results_only }),
+        6 => wait(),
+        1 => Just(Command::Reopen),
+    ]
+    .boxed()
+}

@@ -1,0 +1,135 @@
+//! The stricter of two contracts, and the window of one key.
+
+use std::sync::Arc;
+
+use onefold_core::effect::{EffectClass, Policy};
+use onefold_core::ledger::{Claim, Status, SweepReason};
+use onefold_core::retry::Category::DownstreamUnavailable;
+
+use crate::book::Step::{Claim as Claimed, Fail, Release, Sweep, TimeOut, Wait};
+use crate::book::{ASK, Book, SAME_KEY, START, class_of, secs, terms};
+
+/// Granted under the first, expired under the second; how the operation then stands.
+fn rows() -> Vec<(Policy, Policy, Status)> {
+    use Status::{FailedRetryable, Unknown};
+    vec![
+        (Policy::Rerun, Policy::Rerun, FailedRetryable),
+        (Policy::Rerun, Policy::Escalate, Unknown),
+        (Policy::Escalate, Policy::Rerun, Unknown),
+        (Policy::Escalate, SAME_KEY, Unknown),
+        (SAME_KEY, Policy::Escalate, Unknown),
+        (SAME_KEY, SAME_KEY, FailedRetryable),
+        (Policy::Rerun, ASK, Unknown),
+        (ASK, Policy::Rerun, Unknown),
+        (Policy::AcceptDuplicate, Policy::Rerun, FailedRetryable),
+    ]
+}
+
+#[test]
+fn expiry_follows_the_stricter_of_the_stored_and_the_present_contract() {
+    for (stored, present, status) in rows() {
+        let mut book = Book::under(stored.clone()).play(&[Claimed(1), Wait(35)]);
+        book.terms = Arc::new(terms(class_of(&present), present.clone()));
+        assert!(book.sweep(SweepReason::Expired));
+        assert_eq!(book.status(), status, "{stored} then {present}");
+    }
+}
+
+#[test]
+fn a_timeout_follows_the_stricter_contract_too() {
+    for (stored, present, status) in rows() {
+        let mut book = Book::under(stored.clone()).play(&[Claimed(1)]);
+        book.terms = Arc::new(terms(class_of(&present), present.clone()));
+        book.take(TimeOut);
+        assert_eq!(book.status(), status, "{stored} then {present}");
+    }
+}
+
+#[test]
+fn a_retry_follows_the_stricter_of_the_stored_and_the_present_contract() {
+    for (stored, present, status) in rows() {
+        if !matches!(stored, Policy::Rerun | Policy::AcceptDuplicate | Policy::SameKey { .. }) {
+            continue;
+        }
+        let mut book = Book::under(stored.clone()).play(&[Claimed(1), Wait(35), Sweep, Wait(1)]);
+        book.terms = Arc::new(terms(class_of(&present), present.clone()));
+        let claim = book.claim(2);
+        let granted = status == Status::FailedRetryable;
+        assert_eq!(matches!(claim, Claim::Granted(_)), granted, "{stored} then {present}: {claim:?}");
+        let looked_at = book.open().is_some() || book.entry().next_ask_at.is_some();
+        assert_eq!(looked_at, !granted, "{stored} then {present}");
+    }
+}
+
+#[test]
+fn a_retry_of_what_was_not_applied_keeps_the_stricter_contract() {
+    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Fail(DownstreamUnavailable), Wait(1)]);
+    book.terms = Arc::new(terms(EffectClass::Converging, Policy::Rerun));
+    book.granted(2);
+    assert_eq!(book.entry().contract.policy(), &Policy::Escalate);
+    assert_eq!(book.entry().contract.class(), EffectClass::ExternalCommand);
+}
+
+#[test]
+fn a_sweeper_that_does_not_know_the_kind_follows_the_stored_contract() {
+    for (policy, status) in [
+        (Policy::Rerun, Status::FailedRetryable),
+        (SAME_KEY, Status::FailedRetryable),
+        (ASK, Status::Unknown),
+        (Policy::Escalate, Status::Unknown),
+    ] {
+        let mut book = Book::under(policy.clone()).play(&[Claimed(1), Wait(35)]);
+        assert!(book.sweep_knowing(SweepReason::Expired, None));
+        assert_eq!(book.status(), status, "{policy}");
+    }
+}
+
+fn remembered_for(seconds: u64) -> Book {
+    let provider_memory = secs(seconds);
+    Book::under(Policy::SameKey { provider_memory })
+}
+
+#[test]
+fn an_attempt_under_one_key_starts_only_while_it_ends_within_the_memory() {
+    // An attempt takes 30 s; the provider remembers for 100 s from the first one.
+    for (after, granted) in [(1, true), (69, true), (70, false), (99, false), (500, false)] {
+        let mut book = remembered_for(100).play(&[Claimed(1), TimeOut, Wait(after)]);
+        let claim = book.claim(2);
+        assert_eq!(matches!(claim, Claim::Granted(_)), granted, "{after} s: {claim:?}");
+        assert_eq!(book.open().is_some(), !granted, "{after} s");
+    }
+}
+
+#[test]
+fn an_expiry_after_the_window_is_unknown_at_once() {
+    for (after, status) in [(69, Status::FailedRetryable), (70, Status::Unknown)] {
+        let mut book = remembered_for(100).play(&[Claimed(1), Wait(after)]);
+        assert!(book.sweep(SweepReason::Expired));
+        assert_eq!(book.status(), status, "{after} s");
+    }
+}
+
+#[test]
+fn waiting_under_one_key_ends_when_the_provider_forgets() {
+    let mut book = remembered_for(100).play(&[Claimed(1), TimeOut]);
+    assert_eq!(book.entry().escalate_at, Some(START.plus(secs(100))));
+    book.wait(secs(99));
+    assert!(!book.sweep(SweepReason::Expired));
+    book.wait(secs(1));
+    assert!(book.sweep(SweepReason::Expired));
+    assert_eq!(book.status(), Status::Unknown);
+    assert!(book.open().is_some());
+}
+
+#[test]
+fn the_memory_runs_from_the_first_attempt_that_may_have_sent() {
+    let first = |story| remembered_for(100).play(story).entry().first_attempt_at.since(START).as_secs();
+    assert_eq!(first(&[Claimed(1), Release, Wait(50), Claimed(2)]), 50, "nothing was sent");
+    assert_eq!(first(&[Claimed(1), Fail(DownstreamUnavailable), Wait(50), Claimed(2)]), 50, "not applied");
+    assert_eq!(first(&[Claimed(1), TimeOut, Wait(50), Claimed(2)]), 0, "may have been applied");
+    assert_eq!(
+        first(&[Claimed(1), TimeOut, Wait(1), Claimed(2), Release, Wait(1), Claimed(3)]),
+        0,
+        "the second sent nothing"
+    );
+}

@@ -1,0 +1,5 @@
+use onefold::{AcceptDuplicate, Kind};
+
+fn main() {
+    let _ = Kind::external_command("notice.issue").on_unknown(AcceptDuplicate { because: "it is only a notice" });
+}

@@ -1,0 +1,5 @@
+use onefold::{Kind, Rerun};
+
+fn main() {
+    let _ = Kind::external_command("notice.issue").on_unknown(Rerun);
+}

@@ -1,0 +1,8 @@
+use onefold::{HeldLease, Sqlite};
+
+async fn report(lease: HeldLease<Sqlite>) -> onefold::Result<()> {
+    lease.complete(&"done", None).await?;
+    lease.release().await
+}
+
+fn main() {}

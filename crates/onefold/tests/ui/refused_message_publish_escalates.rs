@@ -1,0 +1,5 @@
+use onefold::{Escalate, Kind};
+
+fn main() {
+    let _ = Kind::message_publish("case.event").on_unknown(Escalate);
+}

@@ -1,0 +1,5 @@
+use onefold::{Escalate, Kind};
+
+fn main() {
+    let _ = Kind::pure("risk.score").on_unknown(Escalate);
+}

@@ -1,0 +1,45 @@
+//! One at a time outside, batches inside.
+
+use onefold_core::error::INVARIANT_BROKEN;
+use onefold_core::ledger::Status;
+use onefold_runtime::{Claimed, Kind};
+
+use crate::stage::{Stage, find, id};
+
+const STEPS: usize = 256;
+const POISON: usize = 137;
+
+#[tokio::test]
+async fn a_poisoned_step_fails_alone_among_255_good_ones() {
+    let stage = Stage::new();
+    let ledger = stage.ledger().await;
+    let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
+    ledger.start().await.unwrap();
+    let connection = rusqlite::Connection::open(stage.database()).unwrap();
+    connection
+        .execute_batch(&format!(
+            "CREATE TRIGGER poison BEFORE INSERT ON onefold_operations WHEN NEW.operation_id = 'OP-{POISON}'
+             BEGIN SELECT RAISE(ABORT, 'poison'); END"
+        ))
+        .unwrap();
+    // While a foreign transaction holds the file, all of them come to wait for one commit.
+    let lock = stage.lock();
+    let mut claims = tokio::task::JoinSet::new();
+    for index in 0..STEPS {
+        let (notices, attempt) = (notices.clone(), ledger.attempt_id());
+        claims.spawn(async move { (index, notices.operation(id(&format!("OP-{index}"))).claim(&"in", attempt).await) });
+    }
+    tokio::task::yield_now().await;
+    drop(lock);
+    for (index, claimed) in claims.join_all().await {
+        match claimed {
+            Ok(Claimed::Granted(_)) => assert_ne!(index, POISON),
+            Ok(_) => panic!("{index} was not granted"),
+            Err(error) => assert_eq!((index, error.code()), (POISON, INVARIANT_BROKEN), "{error}"),
+        }
+    }
+    assert_eq!(find(&ledger, "notice.issue", &format!("OP-{POISON}")).await, None);
+    for index in (0..STEPS).filter(|index| *index != POISON) {
+        assert_eq!(find(&ledger, "notice.issue", &format!("OP-{index}")).await.unwrap().status, Status::Started);
+    }
+}

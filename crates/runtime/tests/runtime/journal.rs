@@ -1,0 +1,234 @@
+//! The effect is done and the store cannot be written: the outcome waits, and is not lost.
+
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use onefold_core::Error;
+use onefold_core::effect::ExternalCommand;
+use onefold_core::error::OUTCOME_NOT_RECORDED;
+use onefold_core::ledger::{Completion, Outcome, Status, StoredResult};
+use onefold_runtime::{
+    FileJournal, Journal, JournalEntry, Journaled, Kind, KindHandle, Ledger, Performed, Settings, Shutdown, Started,
+};
+use onefold_sqlite::Sqlite;
+use tokio::sync::Notify;
+
+use crate::stage::{Effects, Stage, find, id, key, open_incidents, settings, stands, until};
+
+type Lock = Arc<Mutex<Option<rusqlite::Connection>>>;
+
+fn journaled(stage: &Stage) -> Settings {
+    let journal: Arc<dyn Journal> = Arc::new(FileJournal::new(stage.file("onefold.journal")));
+    Settings { journal: Some(journal), ..settings() }
+}
+
+fn notices(ledger: &Ledger<Sqlite>) -> KindHandle<Sqlite, ExternalCommand> {
+    ledger.kind(Kind::external_command("notice.issue")).unwrap()
+}
+
+/// Performs A; its effect takes hold, and then somebody else holds the store's write lock.
+async fn perform_and_lock(ledger: &Ledger<Sqlite>, stage: &Stage, effects: &Effects, lock: &Lock) -> Error {
+    let (happens, lock, database) = (effects.clone(), Arc::clone(lock), stage.database());
+    let effect = move |_| async move {
+        let held = rusqlite::Connection::open(database).unwrap();
+        held.busy_timeout(Duration::from_secs(30)).unwrap();
+        held.execute_batch("BEGIN IMMEDIATE").unwrap();
+        *lock.lock().unwrap() = Some(held);
+        Ok(happens.happen())
+    };
+    notices(ledger).operation(id("A")).perform(&"in", effect).await.unwrap_err()
+}
+
+fn assert_waits_in_journal(stage: &Stage) {
+    let path = stage.file("onefold.journal");
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    let waiting = FileJournal::new(path).read().unwrap();
+    assert_eq!((waiting.entries.len(), waiting.damaged), (1, 0));
+    assert_eq!(waiting.entries[0].key, key("notice.issue", "A"));
+    let outcome = Outcome::Completed(Completion { result: StoredResult::json(&b"1"[..]), evidence: None });
+    assert_eq!(waiting.entries[0].outcome, outcome);
+}
+
+async fn assert_replays(ledger: &Ledger<Sqlite>, effects: &Effects) {
+    let happens = effects.clone();
+    let effect = move |_| async move { Ok(happens.happen()) };
+    let replay = notices(ledger).operation(id("A")).perform(&"in", effect).await.unwrap();
+    assert_eq!((replay, effects.count()), (Performed::Completed { result: 1, replayed: true }, 1));
+    assert!(open_incidents(ledger).await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_that_cannot_be_recorded_waits_and_is_recorded_in_the_same_life() {
+    let stage = Stage::new();
+    let (effects, lock) = (Effects::default(), Lock::default());
+    let ledger = stage.ledger_with(journaled(&stage)).await;
+    let error = perform_and_lock(&ledger, &stage, &effects, &lock).await;
+    assert_eq!(error.code(), OUTCOME_NOT_RECORDED);
+    assert!(error.to_string().contains(&key("notice.issue", "A").reference()), "{error}");
+    assert_waits_in_journal(&stage);
+    assert_eq!(find(&ledger, "notice.issue", "A").await.unwrap().status, Status::Started);
+    drop(lock.lock().unwrap().take());
+    stands(&ledger, "notice.issue", "A", Status::Completed).await;
+    until("the journal is cleared", async || (!stage.file("onefold.journal").exists()).then_some(())).await;
+    assert_replays(&ledger, &effects).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_life_records_what_waits_and_nothing_happens_twice() {
+    for installation in [None, Some("alpha".to_owned())] {
+        let stage = Stage::new();
+        let (effects, lock) = (Effects::default(), Lock::default());
+        let named = || Settings { installation: installation.clone(), ..journaled(&stage) };
+        let ledger = stage.ledger_with(named()).await;
+        assert_eq!(perform_and_lock(&ledger, &stage, &effects, &lock).await.code(), OUTCOME_NOT_RECORDED);
+        ledger.shutdown(Shutdown::Now).await;
+        drop(ledger);
+        drop(lock.lock().unwrap().take());
+        assert_waits_in_journal(&stage);
+        let ledger = stage.ledger_with(named()).await;
+        notices(&ledger);
+        let started = ledger.start().await.unwrap();
+        assert_eq!(started, Started { journal_recorded: 1, ..Started::default() });
+        assert!(!stage.file("onefold.journal").exists());
+        assert_replays(&ledger, &effects).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_torn_line_is_reported_and_not_believed() {
+    let stage = Stage::new();
+    let (effects, lock) = (Effects::default(), Lock::default());
+    let ledger = stage.ledger_with(journaled(&stage)).await;
+    perform_and_lock(&ledger, &stage, &effects, &lock).await;
+    ledger.shutdown(Shutdown::Now).await;
+    drop(ledger);
+    drop(lock.lock().unwrap().take());
+    let whole = std::fs::read_to_string(stage.file("onefold.journal")).unwrap();
+    let mut journal = std::fs::OpenOptions::new().append(true).open(stage.file("onefold.journal")).unwrap();
+    journal.write_all(&whole.trim().as_bytes()[..whole.trim().len() / 2]).unwrap();
+    drop(journal);
+    let ledger = stage.ledger_with(journaled(&stage)).await;
+    notices(&ledger);
+    let started = ledger.start().await.unwrap();
+    assert_eq!(started, Started { journal_recorded: 1, journal_damaged: 1, leases_settled: 0 });
+    assert!(stage.file("onefold.damaged").exists(), "kept for a person");
+    assert_replays(&ledger, &effects).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_journal_the_outcome_waits_in_memory_and_the_caller_hears_so() {
+    let stage = Stage::new();
+    let (effects, lock) = (Effects::default(), Lock::default());
+    let ledger = stage.ledger().await;
+    let error = perform_and_lock(&ledger, &stage, &effects, &lock).await;
+    assert_eq!(error.code(), OUTCOME_NOT_RECORDED);
+    assert!(error.to_string().contains("memory only"), "{error}");
+    drop(lock.lock().unwrap().take());
+    stands(&ledger, "notice.issue", "A", Status::Completed).await;
+    assert_replays(&ledger, &effects).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whatever_refuses_the_record_of_an_effect_the_outcome_waits_and_the_caller_hears_so() {
+    let stage = Stage::new();
+    let effects = Effects::default();
+    let ledger = stage.ledger_with(journaled(&stage)).await;
+    let connection = rusqlite::Connection::open(stage.database()).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TRIGGER refuses BEFORE UPDATE ON onefold_operations WHEN NEW.status = 'COMPLETED'
+             BEGIN SELECT RAISE(ABORT, 'refused'); END",
+        )
+        .unwrap();
+    let happens = effects.clone();
+    let effect = move |_| async move { Ok(happens.happen()) };
+    let error = notices(&ledger).operation(id("A")).perform(&"in", effect).await.unwrap_err();
+    assert_eq!((error.code(), effects.count()), (OUTCOME_NOT_RECORDED, 1), "{error}");
+    assert_waits_in_journal(&stage);
+    connection.execute_batch("DROP TRIGGER refuses").unwrap();
+    stands(&ledger, "notice.issue", "A", Status::Completed).await;
+    assert_replays(&ledger, &effects).await;
+}
+
+/// A journal whose second outcome is on disk for a while before its writer hears so.
+struct Slow {
+    journal: FileJournal,
+    database: PathBuf,
+    lock: Lock,
+    lost: Mutex<bool>,
+}
+
+impl Slow {
+    fn first_is_recorded(&self) -> bool {
+        let connection = rusqlite::Connection::open(&self.database).unwrap();
+        let status = "SELECT status FROM onefold_operations WHERE operation_id = 'A'";
+        connection.query_row(status, [], |row| row.get::<_, String>(0)).unwrap() == "COMPLETED"
+    }
+}
+
+impl Journal for Slow {
+    fn append(&self, entry: &JournalEntry) -> std::io::Result<()> {
+        self.journal.append(entry)?;
+        if entry.key.id.as_str() != "B" {
+            return Ok(());
+        }
+        // The store takes outcomes again, and the first one is recorded meanwhile.
+        drop(self.lock.lock().unwrap().take());
+        let began = Instant::now();
+        while !self.first_is_recorded() && began.elapsed() < Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        // Whoever clears the journal because of the first does so right after its commit.
+        let recorded = Instant::now();
+        while recorded.elapsed() < Duration::from_millis(500) {
+            let held = self.journal.read()?.entries.iter().any(|waiting| waiting.key == entry.key);
+            if !held {
+                *self.lost.lock().unwrap() = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&self) -> std::io::Result<Journaled> {
+        self.journal.read()
+    }
+
+    fn clear(&self) -> std::io::Result<()> {
+        self.journal.clear()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_outcome_stays_in_the_journal_until_it_is_recorded_itself() {
+    let stage = Stage::new();
+    let (effects, lock) = (Effects::default(), Lock::default());
+    let slow = Arc::new(Slow {
+        journal: FileJournal::new(stage.file("onefold.journal")),
+        database: stage.database(),
+        lock: Arc::clone(&lock),
+        lost: Mutex::new(false),
+    });
+    let journal: Arc<dyn Journal> = slow.clone();
+    let ledger = stage.ledger_with(Settings { journal: Some(journal), ..settings() }).await;
+    let go = Arc::new(Notify::new());
+    let (second, wait) = (notices(&ledger).operation(id("B")), Arc::clone(&go));
+    let second = tokio::spawn(async move {
+        second
+            .perform(&"in", move |_| async move {
+                wait.notified().await;
+                Ok(2)
+            })
+            .await
+    });
+    stands(&ledger, "notice.issue", "B", Status::Started).await;
+    assert_eq!(perform_and_lock(&ledger, &stage, &effects, &lock).await.code(), OUTCOME_NOT_RECORDED);
+    go.notify_one();
+    assert_eq!(second.await.unwrap().unwrap_err().code(), OUTCOME_NOT_RECORDED);
+    assert!(!*slow.lost.lock().unwrap(), "a crash now would lose what B did");
+    stands(&ledger, "notice.issue", "B", Status::Completed).await;
+    until("the journal is cleared", async || (!stage.file("onefold.journal").exists()).then_some(())).await;
+}

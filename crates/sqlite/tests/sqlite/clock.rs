@@ -1,0 +1,50 @@
+//! Time on one file is one time, whoever writes.
+
+use std::sync::Arc;
+
+use onefold_conformance::kinds::{LEASE, SECOND, SLACK, escalates};
+use onefold_conformance::scene::key;
+use onefold_conformance::{ManualClock, SeededRandom};
+use onefold_core::fingerprint::{Mode, Subject};
+use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Origin, Source};
+use onefold_core::ports::{Act as _, Clock as _, Look as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::retry::Jitter;
+use onefold_sqlite::{Options, Sqlite};
+
+use crate::harness::Folder;
+
+async fn claim(store: &Sqlite, random: &SeededRandom, id: &str) -> Claim {
+    let terms = escalates();
+    let request = ClaimRequest {
+        key: key(&terms, id),
+        subject: Subject::new(&b"{}"[..], &Mode::Raw, &store.keyring()).unwrap(),
+        attempt_id: AttemptId::from_random(random.bytes()),
+        terms,
+        origin: Origin::new(Source::Api),
+        holder: Holder { worker: Arc::from("host/1"), installation: None },
+        jitter: Jitter(0),
+    };
+    match store.act(Arc::new(vec![Step::Claim(Box::new(request))])).await.unwrap().remove(0).unwrap() {
+        StepAnswer::Claim(claim) => claim,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A process that has seen a later time shares the file with one that has not, because the clock was set back between them.
+#[tokio::test]
+async fn a_store_is_never_behind_what_another_one_on_its_file_has_seen() {
+    let folder = Folder::new();
+    let random = Arc::new(SeededRandom::new(1));
+    let (ahead, behind) = (Arc::new(ManualClock::default()), Arc::new(ManualClock::default()));
+    let one = Sqlite::open(folder.path(), Options::new(ahead.clone(), random.clone())).await.unwrap();
+    let two = Sqlite::open(folder.path(), Options::new(behind.clone(), random.clone())).await.unwrap();
+    ahead.advance(60 * SECOND);
+    assert!(matches!(claim(&one, &random, "A").await, Claim::Granted(_)));
+    let Claim::Granted(lease) = claim(&two, &random, "B").await else { panic!("not granted") };
+    // The stored time may lag by a second, which is far below every slack.
+    let seen = lease.lease_until.plus(SLACK);
+    assert!(seen >= ahead.now().plus(LEASE), "a lease that the other store takes for expired: {seen}");
+    assert!(matches!(claim(&one, &random, "B").await, Claim::InFlight { .. }), "the lease is live for everyone");
+    let entry = two.find(vec![lease.key]).await.unwrap().remove(0).unwrap();
+    assert!(entry.created_at.plus(2 * SECOND) >= ahead.now());
+}

@@ -1,0 +1,102 @@
+//! A disk that is full, made real by a limit on the file's pages.
+
+use std::sync::Arc;
+
+use onefold_conformance::kinds::escalates;
+use onefold_conformance::outcomes::completed;
+use onefold_conformance::scene::{key, record_of};
+use onefold_conformance::{ManualClock, SeededRandom};
+use onefold_core::error::DATABASE_FULL;
+use onefold_core::fingerprint::{Mode, Subject};
+use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Lease, Origin, Recorded, Source, Status};
+use onefold_core::ports::{Act as _, Look as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::retry::Jitter;
+use onefold_core::{Error, Result};
+use onefold_sqlite::{Options, Sqlite};
+
+use crate::harness::Folder;
+
+async fn open(folder: &Folder, file_bytes_max: Option<u64>) -> Sqlite {
+    let options = Options::new(Arc::new(ManualClock::default()), Arc::new(SeededRandom::new(1)));
+    Sqlite::open(folder.path(), Options { file_bytes_max, ..options }).await.unwrap()
+}
+
+async fn act(store: &Sqlite, step: Step) -> Result<StepAnswer> {
+    store.act(Arc::new(vec![step])).await?.remove(0)
+}
+
+async fn claim(store: &Sqlite, random: &SeededRandom, id: &str) -> Result<Lease> {
+    let terms = escalates();
+    let request = ClaimRequest {
+        key: key(&terms, id),
+        subject: Subject::new(&b"{}"[..], &Mode::Raw, &store.keyring())?,
+        attempt_id: AttemptId::from_random(random.bytes()),
+        terms,
+        origin: Origin::new(Source::Api),
+        holder: Holder { worker: Arc::from("host/1"), installation: None },
+        jitter: Jitter(0),
+    };
+    match act(store, Step::Claim(Box::new(request))).await? {
+        StepAnswer::Claim(Claim::Granted(lease)) => Ok(lease),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Claims and records until there is no room; answers what was acknowledged, and the grant that could not be recorded.
+async fn fill(store: &Sqlite, random: &SeededRandom) -> (Vec<String>, Option<Lease>, Error) {
+    let terms = escalates();
+    let result = vec![7; 20_000];
+    let mut acknowledged = Vec::new();
+    for index in 0..1000 {
+        let id = format!("OP-{index}");
+        let lease = match claim(store, random, &id).await {
+            Ok(lease) => lease,
+            Err(error) => return (acknowledged, None, error),
+        };
+        match act(store, record_of(&terms, &lease, completed(&result))).await {
+            Ok(_) => acknowledged.push(id),
+            Err(error) => return (acknowledged, Some(lease), error),
+        }
+    }
+    panic!("the file never became full");
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
+    let folder = Folder::new();
+    let random = SeededRandom::new(2);
+    let terms = escalates();
+    let store = open(&folder, Some(400_000)).await;
+    let (acknowledged, unrecorded, error) = fill(&store, &random).await;
+    assert_eq!(error.code(), DATABASE_FULL, "{error}");
+    assert!(error.next_step().contains("free some space"), "{error}");
+    assert!(acknowledged.len() > 5, "{acknowledged:?}");
+    // The store still reads, and still refuses.
+    let lease = unrecorded.expect("a result is larger than a claim");
+    assert_eq!(store.find(vec![lease.key.clone()]).await.unwrap()[0].as_ref().unwrap().status, Status::Started);
+    let again = act(&store, record_of(&terms, &lease, completed(&vec![7; 20_000]))).await.unwrap_err();
+    assert_eq!(again.code(), DATABASE_FULL);
+    let mut claims = 0;
+    let error = loop {
+        match claim(&store, &random, &format!("SMALL-{claims}")).await {
+            Ok(_) => claims += 1,
+            Err(error) => break error,
+        }
+        assert!(claims < 1000, "claims never ran out of room");
+    };
+    assert_eq!(error.code(), DATABASE_FULL, "{error}");
+    drop(store);
+    // With room again, everything acknowledged is there and what was waiting is recorded.
+    let store = open(&folder, None).await;
+    let keys: Vec<_> = acknowledged.iter().map(|id| key(&terms, id)).collect();
+    for found in store.find(keys).await.unwrap() {
+        assert_eq!(found.map(|entry| entry.status), Some(Status::Completed));
+    }
+    let recorded = act(&store, record_of(&terms, &lease, completed(&vec![7; 20_000]))).await.unwrap();
+    assert!(
+        matches!(recorded, StepAnswer::Record(Recorded::Settled { status: Status::Completed, .. })),
+        "{recorded:?}"
+    );
+    claim(&store, &random, "AFTER").await.unwrap();
+    assert_eq!(store.find(vec![key(&terms, &format!("SMALL-{claims}"))]).await.unwrap(), [None]);
+}

@@ -1,0 +1,92 @@
+//! Two stores on one file, as two processes have them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use onefold_conformance::kinds::escalates;
+use onefold_conformance::scene::key;
+use onefold_core::fingerprint::{Mode, Subject};
+use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Origin, Source};
+use onefold_core::ports::{Act as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::retry::Jitter;
+use onefold_runtime::SystemRandom;
+use onefold_sqlite::Sqlite;
+
+use crate::harness::{Folder, open};
+
+/// Operations that both stores claim.
+const IDS: usize = 2000;
+/// Claims in one commit.
+const BATCH: usize = 50;
+
+fn claim(store: &Sqlite, random: &SystemRandom, id: &str) -> Step {
+    let terms = escalates();
+    Step::Claim(Box::new(ClaimRequest {
+        key: key(&terms, id),
+        subject: Subject::new(&b"{}"[..], &Mode::Raw, &store.keyring()).unwrap(),
+        attempt_id: AttemptId::from_random(random.bytes()),
+        terms,
+        origin: Origin::new(Source::Api),
+        holder: Holder { worker: Arc::from("host/1"), installation: None },
+        jitter: Jitter(0),
+    }))
+}
+
+/// Claims every id, in this order; answers those that were granted.
+async fn claim_all(store: Sqlite, ids: Vec<String>) -> Vec<String> {
+    let random = SystemRandom::default();
+    let mut granted = Vec::new();
+    for batch in ids.chunks(BATCH) {
+        let steps = batch.iter().map(|id| claim(&store, &random, id)).collect();
+        for (id, answer) in batch.iter().zip(store.act(Arc::new(steps)).await.unwrap()) {
+            match answer.unwrap() {
+                StepAnswer::Claim(Claim::Granted(lease)) => {
+                    assert_eq!(lease.fence, 1);
+                    granted.push(id.clone());
+                }
+                StepAnswer::Claim(Claim::InFlight { .. }) => {}
+                other => panic!("{id}: {other:?}"),
+            }
+        }
+    }
+    granted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_stores_that_claim_the_same_ids_each_id_is_granted_once() {
+    let folder = Folder::new();
+    let (one, two) = (open(folder.path()).await.unwrap(), open(folder.path()).await.unwrap());
+    let ids: Vec<String> = (0..IDS).map(|index| format!("OP-{index:05}")).collect();
+    let mut backwards = ids.clone();
+    backwards.reverse();
+    let (first, second) = tokio::join!(tokio::spawn(claim_all(one, ids)), tokio::spawn(claim_all(two, backwards)));
+    let (first, second) = (first.unwrap(), second.unwrap());
+    let mut grants: HashMap<&String, usize> = HashMap::new();
+    for id in first.iter().chain(&second) {
+        *grants.entry(id).or_default() += 1;
+    }
+    assert_eq!(grants.len(), IDS);
+    assert!(grants.values().all(|count| *count == 1));
+    assert!(!first.is_empty() && !second.is_empty(), "{} and {}", first.len(), second.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stores_that_open_a_new_file_at_once_share_its_keys() {
+    let folder = Folder::new();
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        opening.spawn(open(folder.path()));
+    }
+    let stores: Vec<Sqlite> = opening.join_all().await.into_iter().map(Result::unwrap).collect();
+    let random = SystemRandom::default();
+    let mut grants = 0;
+    for store in &stores {
+        match store.act(Arc::new(vec![claim(store, &random, "A")])).await.unwrap().remove(0).unwrap() {
+            StepAnswer::Claim(Claim::Granted(_)) => grants += 1,
+            // With a key of its own, the same request would look like another one.
+            StepAnswer::Claim(Claim::InFlight { .. }) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(grants, 1);
+}
