@@ -15,9 +15,9 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 /// What is added to every expiry test.
 pub const SLACK: Duration = Duration::from_secs(5);
 /// How long after the last deadline a "no" is believed.
-pub const SETTLE: Duration = Duration::from_secs(900);
+pub const SETTLE: Duration = Duration::from_mins(15);
 /// How long the provider remembers a key.
-pub const MEMORY: Duration = Duration::from_secs(3600);
+pub const MEMORY: Duration = Duration::from_hours(1);
 
 /// The terms of a kind with this class and policy.
 pub fn terms(kind: &str, class: EffectClass, policy: Policy) -> Terms {

@@ -25,6 +25,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::missing_panics_doc,
+    clippy::wildcard_enum_match_arm,
+    clippy::unchecked_time_subtraction,
     reason = "the promises are tests: a broken one panics with what was found"
 )]
 

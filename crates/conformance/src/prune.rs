@@ -15,7 +15,7 @@ use crate::kinds::{SECOND, asks, escalates, financial, reruns};
 use crate::outcomes::{completed, proved, rejected, retryable, unknown};
 use crate::scene::{Scene, granted, key};
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 fn ids(terms: &Terms, id_for: Duration) -> (KindName, Retention) {
     (terms.kind.clone(), Retention { id_for: Some(id_for), ..Retention::default() })

@@ -160,25 +160,26 @@ async fn serve<S: Act>(store: Arc<S>, mut waiting: mpsc::Receiver<Waiting>, batc
         let answered = batch.len();
         reach.alone.last_batch.store(answered, Ordering::Relaxed);
         carry(&*store, std::mem::take(&mut batch), &reach).await;
-        gather(&waiting, batch_max, answered);
+        if answered > 1 {
+            gather(&waiting, answered.div_ceil(2).min(batch_max));
+        }
     }
 }
 
-/// Lets the callers that were just answered bring their next step before the next commit begins.
+/// Lets callers that were just answered bring their next step before the next commit begins.
 ///
-/// No timer: it goes on only while steps keep coming, and gives the callers the processor.
-fn gather(waiting: &mpsc::Receiver<Waiting>, batch_max: usize, answered: usize) {
-    let mut before = waiting.len();
-    for _ in 0..8 {
-        if before >= answered.div_ceil(2).min(batch_max) {
-            return;
+/// No timer and no sleep: it looks a bounded number of times, and goes on only while steps keep coming.
+fn gather(waiting: &mpsc::Receiver<Waiting>, enough: usize) {
+    const LOOKS: usize = 40;
+    let mut seen = waiting.len();
+    let mut looks = 0;
+    while seen < enough && looks < LOOKS {
+        for _ in 0..64 {
+            std::hint::spin_loop();
         }
-        std::thread::yield_now();
         let now = waiting.len();
-        if now == before && now == 0 {
-            return;
-        }
-        before = now;
+        looks = if now > seen { 0 } else { looks + 1 };
+        seen = now;
     }
 }
 

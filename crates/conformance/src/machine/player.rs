@@ -130,7 +130,7 @@ impl<H: Harness> Player<H> {
                 (terms, Step::Claim(Box::new(request)))
             }
             Move::Record { grant, outcome, forged } => {
-                let (terms, lease) = self.grant(grant, *forged)?;
+                let (terms, lease) = self.grant(*grant, *forged)?;
                 let (key, fence, attempt_id) = (lease.key, lease.fence, lease.attempt_id);
                 let outcome = outcomes()[*outcome].clone();
                 let request =
@@ -138,19 +138,19 @@ impl<H: Harness> Player<H> {
                 (terms, Step::Record(Box::new(request)))
             }
             Move::Renew { grant, forged } => {
-                let (terms, lease) = self.grant(grant, *forged)?;
+                let (terms, lease) = self.grant(*grant, *forged)?;
                 let (key, fence, attempt_id) = (lease.key, lease.fence, lease.attempt_id);
                 (Arc::clone(&terms), Step::Renew(RenewRequest { key, fence, attempt_id, terms }))
             }
             Move::Release { grant, forged } => {
-                let (terms, lease) = self.grant(grant, *forged)?;
+                let (terms, lease) = self.grant(*grant, *forged)?;
                 let (key, fence, attempt_id) = (lease.key, lease.fence, lease.attempt_id);
                 (Arc::clone(&terms), Step::Release(ReleaseRequest { key, fence, attempt_id, terms }))
             }
         })
     }
 
-    fn grant(&self, index: &proptest::sample::Index, forged: Forged) -> Option<(Arc<Terms>, Lease)> {
+    fn grant(&self, index: proptest::sample::Index, forged: Forged) -> Option<(Arc<Terms>, Lease)> {
         if self.grants.is_empty() {
             return None;
         }

@@ -33,8 +33,12 @@ pub(super) fn prune(data: &mut Data, request: &PruneRequest, now: Timestamp) -> 
     if let (Some(archive), false) = (&request.archive, ids.is_empty()) {
         archive.keep(&ids)?;
     }
-    ids.iter().for_each(|entry| forget(data, entry));
-    results.iter().for_each(|entry| drop_result(data, entry, now));
+    for entry in &ids {
+        forget(data, entry);
+    }
+    for entry in &results {
+        drop_result(data, entry, now);
+    }
     Ok(pruned)
 }
 

@@ -244,12 +244,14 @@ fn complete(entry: &Entry, completion: &Completion, request: &RecordRequest, now
 }
 
 fn fail_final(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Timestamp) -> Transition {
-    // Under one key the provider has judged every attempt; otherwise an earlier one may have taken hold.
-    let judged_all = matches!(entry.contract.policy(), Policy::SameKey { .. }) || !earlier_unknown(entry);
+    // Under one key the provider's own answer judges every attempt; a technical failure judges only its own.
+    let answered_under_one_key =
+        failure.category.is_none() && matches!(entry.contract.policy(), Policy::SameKey { .. });
+    let judged_all = answered_under_one_key || !earlier_unknown(entry);
     let failed = Entry {
         status: Status::FailedFinal,
         side_effect: if judged_all { SideEffect::NotApplied } else { SideEffect::Unknown },
-        completed_at: Some(now),
+        completed_at: judged_all.then_some(now),
         ..failed(entry, failure, request, now)
     };
     if !judged_all {
@@ -276,6 +278,11 @@ fn fail_retryable(entry: &Entry, failure: &Failure, request: &RecordRequest, now
         side_effect: if sticky { SideEffect::Unknown } else { SideEffect::NotApplied },
         ..failed(entry, failure, request, now)
     };
+    let repeatable =
+        matches!(failed.contract.policy(), Policy::Rerun | Policy::AcceptDuplicate | Policy::SameKey { .. });
+    if sticky && !repeatable {
+        return unknown::stop_repeating(&failed, Some(&request.terms), now);
+    }
     let attempt = FailedAttempt {
         category: failure.category.unwrap_or(Category::Unexpected),
         used: entry.attempts,

@@ -49,11 +49,17 @@ pub fn release(entry: Option<&Entry>, request: &ReleaseRequest, now: Timestamp) 
     match entry.status {
         Status::Started => Decision::changed(Released::Released, give_back(entry, request, now)),
         // Lost for a while, and nothing was sent: as good as never granted, if it was the only attempt.
-        Status::Unknown | Status::FailedRetryable if entry.recorded.is_none() && entry.attempts == 1 => {
+        Status::Unknown | Status::FailedRetryable
+            if entry.recorded.is_none() && entry.settled_by.is_none() && entry.attempts == 1 =>
+        {
             let sent_nothing = Entry { side_effect: SideEffect::NotApplied, ..entry.clone() };
             Decision::changed(Released::Released, give_back(&sent_nothing, request, now))
         }
-        Status::Released if entry.settled_by == Some(SettledBy::Holder) => Decision::unchanged(Released::Released),
+        Status::Released | Status::FailedRetryable
+            if entry.settled_by == Some(SettledBy::Holder) && entry.recorded.is_none() =>
+        {
+            Decision::unchanged(Released::Released)
+        }
         Status::Unknown | Status::FailedRetryable | Status::Released | Status::Completed | Status::FailedFinal => {
             Decision::unchanged(Released::Ended)
         }

@@ -101,7 +101,7 @@ async fn what_did_not_take_hold_waits_on_its_schedule() {
     let stage = Stage::new();
     let ledger = stage.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
-    for (operation, asked_for, from, to) in [("A", None, 60, 72), ("B", Some(Duration::from_secs(600)), 600, 720)] {
+    for (operation, asked_for, from, to) in [("A", None, 60, 72), ("B", Some(Duration::from_mins(10)), 600, 720)] {
         let answer: Performed<String> = notices
             .operation(id(operation))
             .perform(&"BREACH", move |_| async move {

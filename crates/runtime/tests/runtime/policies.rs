@@ -57,7 +57,7 @@ async fn same_key_waits_and_sends_the_same_key_again() {
     let stage = Stage::new();
     let ledger = stage.ledger().await;
     let quick = Schedule::Between(MOMENT, MOMENT);
-    let memory = SameKey::remembered_for(Duration::from_secs(3600));
+    let memory = SameKey::remembered_for(Duration::from_hours(1));
     let notices = ledger
         .kind(Kind::external_command("notice.issue").on_unknown(memory).retry(
             Category::DownstreamTimeout,

@@ -30,7 +30,7 @@ async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_under_way() {
     stands(&ledger, "notice.issue", "A", Status::Started).await;
     let stopping = ledger.clone();
     let stopped =
-        tokio::spawn(async move { stopping.shutdown(Shutdown::Drain { within: Duration::from_secs(60) }).await });
+        tokio::spawn(async move { stopping.shutdown(Shutdown::Drain { within: Duration::from_mins(1) }).await });
     until("nothing new is let in", async || {
         let refused = notices.operation(id("B")).claim(&"in", ledger.attempt_id()).await;
         refused.err().filter(|error| error.code() == SHUTTING_DOWN)

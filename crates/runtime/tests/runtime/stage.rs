@@ -24,7 +24,7 @@ onefold_core::codes! {
 }
 
 /// Nothing in these tests may take longer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder with a ledger's file in it.
 pub(crate) struct Stage {

@@ -1,5 +1,12 @@
 //! What the embedded store promises: what every store does, and what only a file can.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it expects; anything else fails it"
+)]
+
 mod clock;
 mod conformance;
 mod files;

@@ -110,9 +110,9 @@ async fn a_transaction_that_is_not_committed_leaves_nothing() {
         let mut transaction = shop.store.begin().await.unwrap();
         assert!(matches!(shop.once(&mut transaction, "O-1", "two chairs").await.unwrap(), Once::Performed(_)));
         if end == "rollback" {
-            transaction.rollback().await.unwrap()
+            transaction.rollback().await.unwrap();
         } else {
-            drop(transaction)
+            drop(transaction);
         }
         drop(shop.store.begin().await.unwrap());
         assert_eq!((shop.rows(), shop.status("O-1").await), (0, None), "{end}");

@@ -11,7 +11,7 @@ use onefold_core::retry::Category;
 
 use crate::harness::FileScene;
 
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 async fn incident(scene: &FileScene, id: &str) {
     let terms = escalates();
