@@ -123,6 +123,26 @@ pub async fn a_step_that_cannot_be_decided_fails_alone<H: Harness>() {
     }
 }
 
+/// A step carried out alone, where the store does that, is answered and kept like a batch of one.
+pub async fn a_lone_step_is_answered_and_kept_like_a_batch_of_one<H: Harness>() {
+    let mut scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let alone = async |scene: &Scene<H>, step: Step| match scene.store().act_alone(&step) {
+        Some(answer) => answer,
+        None => scene.batch(vec![step]).await.remove(0),
+    };
+    let first = alone(&scene, claim(scene.claim_of(&terms, "A"))).await.expect("answered");
+    let StepAnswer::Claim(Claim::Granted(lease)) = first else { panic!("{first:?}") };
+    let second = alone(&scene, claim(scene.claim_of(&terms, "A"))).await.expect("answered");
+    assert_eq!(second, StepAnswer::Claim(Claim::InFlight { retry_after: LEASE + SLACK }));
+    let other = alone(&scene, claim(scene.claim_for(&terms, "A", b"other"))).await.expect("answered");
+    assert_eq!(other, StepAnswer::Claim(Claim::Conflict));
+    let recorded = alone(&scene, record_of(&terms, &lease, completed(b"1"))).await.expect("answered");
+    assert_eq!(recorded, StepAnswer::Record(Recorded::Settled { status: Status::Completed, next_attempt_at: None }));
+    scene.reopen().await;
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Completed);
+}
+
 /// A batch of nothing is answered with nothing.
 pub async fn an_empty_batch_is_answered<H: Harness>() {
     let scene = Scene::<H>::new().await;

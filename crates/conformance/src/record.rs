@@ -85,7 +85,7 @@ pub async fn another_outcome_is_refused_and_opens_an_incident<H: Harness>() {
             (entry.status, entry.recorded, entry.incident),
             (first.status(), Some(first.digest()), Some(incident.id))
         );
-        assert!(scene.story(&lease.key).await.iter().any(|line| line.contains("reported late")));
+        assert!(scene.story(&lease.key).await.iter().any(|line| line.contains("reported")));
     }
 }
 

@@ -135,6 +135,7 @@ macro_rules! suite {
                 the_first_of_two_claims_in_one_batch_is_granted,
                 a_mixed_batch_is_decided_in_order,
                 a_step_that_cannot_be_decided_fails_alone,
+                a_lone_step_is_answered_and_kept_like_a_batch_of_one,
                 an_empty_batch_is_answered,
                 of_64_claims_in_one_batch_one_is_granted,
                 of_64_claims_at_once_one_is_granted,

@@ -260,13 +260,12 @@ impl Incident {
     }
 
     /// One attempt said two things, or contradicts what was decided since.
-    pub(crate) fn of_contradiction(entry: &Entry, outcome: &Outcome, now: Timestamp) -> Self {
+    pub(crate) fn of_contradiction(entry: &Entry, stood: Status, outcome: &Outcome, now: Timestamp) -> Self {
         let says = format!(
-            "the attempt with fence {} on {} reports {}, but the operation stands at {} by an earlier report or decision",
+            "the attempt with fence {} on {} reports {}, but the operation stood at {stood} by an earlier report or decision",
             entry.fence,
             entry.worker,
             outcome.status(),
-            if entry.status == Status::Unknown { Status::Released } else { entry.status },
         );
         let facts = Facts {
             code: OUTCOME_CONFLICT,

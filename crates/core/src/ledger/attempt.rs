@@ -111,14 +111,9 @@ impl Attempt {
         }
     }
 
-    /// The attempt behind an entry that another attempt takes over.
-    pub(super) fn before(entry: &Entry, now: Timestamp) -> Self {
-        let ending = match entry.status {
-            Status::Started | Status::Unknown => Ending::Expired,
-            Status::Released => Ending::Released,
-            Status::Completed | Status::FailedFinal | Status::FailedRetryable => Ending::Recorded,
-        };
-        Self::of(entry, if entry.recorded.is_some() { Ending::Recorded } else { ending }, now)
+    /// The attempt behind an entry that it reported to, and that another attempt takes over.
+    pub(super) fn recorded(entry: &Entry) -> Self {
+        Self::of(entry, Ending::Recorded, entry.updated_at)
     }
 
     /// What came late, as evidence of the attempt it belongs to.

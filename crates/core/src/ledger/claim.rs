@@ -123,6 +123,11 @@ fn decide_retry(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decisi
     if let Some(until) = entry.next_attempt_at.filter(|at| *at > now) {
         return Decision::unchanged(Claim::Waiting { until });
     }
+    if entry.escalate_at.is_some_and(|at| at <= now) {
+        let ended = expiry::end_waiting(entry, Some(&request.terms), now);
+        let answer = if ended.entry.is_settled() { Claim::Replay(Replay::of(&ended.entry)) } else { nobody_knows(&ended.entry) };
+        return Decision::changed(answer, ended);
+    }
     if entry.side_effect != SideEffect::Unknown || unknown::may_repeat(entry, &request.terms, now) {
         return grant_again(entry, request, now);
     }
@@ -210,9 +215,10 @@ fn grant_again(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decisio
         ..entry.clone()
     };
     let lease = Lease::of(&granted, now);
-    let mut past = Attempt::before(entry, now);
-    past.ended_at = entry.updated_at;
-    Decision::changed(Claim::Granted(lease), Transition::to(granted).past(past))
+    let transition = Transition::to(granted);
+    // Whatever ended the attempt in silence wrote its row already; one that reported stands in the entry alone.
+    let transition = if entry.recorded.is_some() { transition.past(Attempt::recorded(entry)) } else { transition };
+    Decision::changed(Claim::Granted(lease), transition)
 }
 
 fn same_key(entry: &Entry) -> bool {

@@ -63,7 +63,7 @@ pub(super) fn expire(entry: &Entry, terms: Option<&Terms>, jitter: Jitter, now: 
 }
 
 /// Retrying ends by the clock: a known failure is final, an unknown effect stays unknown.
-fn end_waiting(entry: &Entry, terms: Option<&Terms>, now: Timestamp) -> Transition {
+pub(super) fn end_waiting(entry: &Entry, terms: Option<&Terms>, now: Timestamp) -> Transition {
     if entry.side_effect == SideEffect::Unknown {
         return unknown::stop_repeating(entry, terms, now);
     }

@@ -82,9 +82,6 @@ pub fn record(
     let Some(entry) = entry.filter(|entry| request.fence <= entry.fence) else {
         return refused(Refusal::NeverGranted);
     };
-    if lacks_evidence(entry, request) {
-        return refused(Refusal::EvidenceRequired);
-    }
     if request.fence < entry.fence {
         return match past {
             None => refused(Refusal::NeverGranted),
@@ -94,6 +91,9 @@ pub fn record(
     }
     if !entry.held_by(request.fence, request.attempt_id) {
         return refused(Refusal::NotYours);
+    }
+    if lacks_evidence(entry, request) {
+        return refused(Refusal::EvidenceRequired);
     }
     record_held(entry, request, now)
 }
@@ -129,6 +129,10 @@ fn record_held(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decisi
             }
         }
         Status::Released => record_released(entry, request, now),
+        // Claimable, and now said to have taken hold: nobody was granted since, so nobody shall be.
+        Status::FailedRetryable if outcome.side_effect() == SideEffect::Applied => {
+            contradict(entry, request, Status::Unknown, now)
+        }
         Status::Unknown | Status::FailedRetryable | Status::Completed | Status::FailedFinal => {
             contradict(entry, request, entry.status, now)
         }
@@ -167,17 +171,32 @@ fn settled(transition: Transition) -> Decision<Recorded> {
 
 /// Keeps what contradicts the entry as evidence and tells a person.
 fn contradict(entry: &Entry, request: &RecordRequest, status: Status, now: Timestamp) -> Decision<Recorded> {
-    let standing = Entry {
-        status,
-        unknown_since: if status == Status::Unknown { entry.unknown_since.or(Some(now)) } else { entry.unknown_since },
-        updated_at: now,
-        ..entry.clone()
+    let outcome = &request.outcome;
+    let standing = if status == Status::Unknown && entry.status != Status::Unknown {
+        Entry {
+            status,
+            side_effect: SideEffect::Unknown,
+            unknown_since: Some(now),
+            next_attempt_at: None,
+            escalate_at: None,
+            recorded: Some(outcome.digest()),
+            updated_at: now,
+            ..entry.clone()
+        }
+    } else {
+        Entry { updated_at: now, ..entry.clone() }
     };
-    let incident = Incident::of_contradiction(&standing, &request.outcome, now);
+    let incident = Incident::of_contradiction(&standing, entry.status, outcome, now);
     let id = Some(incident.id.clone());
-    let kept = Attempt::of(entry, Ending::Late, now).late(&request.outcome, now);
+    let note = Note {
+        at: now,
+        who: Arc::clone(&entry.worker),
+        what: Arc::from(format!("reported {} although the operation stood at {}", outcome.status(), entry.status)),
+        why: outcome.evidence().cloned(),
+        fence: entry.fence,
+    };
     let transition =
-        Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
+        Transition::to(Entry { incident: id.clone(), ..standing }).note(note).incident(IncidentChange::raise(incident));
     Decision::changed(Recorded::Refused(Refusal::OtherOutcome { incident: id }), transition)
 }
 

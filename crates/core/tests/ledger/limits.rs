@@ -74,6 +74,22 @@ fn within(policy: Policy, seconds: u64) -> Terms {
 }
 
 #[test]
+fn a_claim_that_comes_after_the_time_for_retrying_is_not_granted() {
+    let rows: [(Policy, &[Step], Status); 2] = [
+        (Policy::Escalate, &[Claimed(1), Fail(DownstreamUnavailable)], Status::FailedFinal),
+        (SAME_KEY, &[Claimed(1), TimeOut], Status::Unknown),
+    ];
+    for (policy, story, status) in rows {
+        let mut book = Book::of(within(policy, 100)).play(story);
+        book.wait(secs(100));
+        let claim = book.claim(2);
+        assert!(matches!(claim, Claim::Replay(_) | Claim::Unknown { .. }), "{claim:?}");
+        assert_eq!(book.status(), status);
+        assert!(book.open().is_some());
+    }
+}
+
+#[test]
 fn retrying_ends_by_the_clock() {
     const NOT_APPLIED: &[Step] = &[Claimed(1), Fail(DownstreamUnavailable)];
     const MAYBE: &[Step] = &[Claimed(1), TimeOut];

@@ -1,6 +1,6 @@
 //! Claims, records and releases made again, late, or by the wrong one.
 
-use onefold_core::effect::Policy;
+use onefold_core::effect::{EffectClass, Policy};
 use onefold_core::error::{DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
 use onefold_core::ledger::{Claim, Ending, Outcome, Recorded, Refusal, Released, SideEffect, Status};
 use onefold_core::retry::Category::DownstreamUnavailable;
@@ -9,7 +9,7 @@ use crate::book::Answer::No;
 use crate::book::Step::{
     Ask, Claim as Claimed, Complete, DidNotHappen, Fail, Refuse, Release, Sweep, TimeOut, Void, Wait,
 };
-use crate::book::{ASK, Book, SAME_KEY, Step, completed, gave_up, refused, retryable, secs, timed_out};
+use crate::book::{ASK, Book, SAME_KEY, Step, completed, gave_up, refused, retryable, secs, terms, timed_out};
 
 #[test]
 fn a_lost_grant_is_given_again_with_the_same_fence_until_the_deadline() {
@@ -61,10 +61,38 @@ fn another_outcome_is_refused_and_opens_an_incident() {
             matches!(answer, Recorded::Refused(Refusal::OtherOutcome { incident: Some(_) })),
             "{first:?} {second:?}"
         );
-        assert_eq!((book.status(), &book.entry().result), (status, &result));
+        // Only what could be claimed again moves: said to have taken hold, it must not be attempted.
+        let stands = if status == Status::FailedRetryable { Status::Unknown } else { status };
+        assert_eq!((book.status(), &book.entry().result), (stands, &result));
         assert_eq!(book.open().expect("an incident").error_code, OUTCOME_CONFLICT);
-        assert_eq!(book.past[&1].ending, Ending::Late, "kept as evidence");
+        assert!(book.notes.last().is_some_and(|note| note.what.starts_with("reported")), "kept as evidence");
     }
+}
+
+#[test]
+fn a_contradiction_is_answered_the_same_way_twice_and_its_evidence_outlives_the_next_attempt() {
+    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), TimeOut, Wait(1_000), DidNotHappen]);
+    assert!(matches!(book.record(1, completed("1")), Recorded::Refused(Refusal::OtherOutcome { .. })));
+    assert_eq!((book.status(), book.entry().side_effect), (Status::Unknown, SideEffect::Unknown));
+    assert_eq!(book.record(1, completed("1")), Recorded::Already { status: Status::Unknown });
+    assert!(!matches!(book.claim(2), Claim::Granted(_)), "nobody is granted over a contradiction");
+    book.take(DidNotHappen);
+    book.granted(2);
+    assert!(book.notes.iter().any(|note| note.what.starts_with("reported COMPLETED")));
+}
+
+#[test]
+fn a_late_financial_effect_without_evidence_is_refused_but_never_hidden() {
+    let mut book = Book::of(terms(EffectClass::FinancialOrLegal, SAME_KEY)).play(SUPERSEDED);
+    let answer = book.record(1, completed("1"));
+    assert!(matches!(answer, Recorded::Refused(Refusal::Superseded { incident: Some(_) })), "{answer:?}");
+    assert_eq!(book.open().expect("an incident").error_code, DUPLICATE_SUSPECTED);
+}
+
+#[test]
+fn a_holder_that_went_silent_stays_so_in_the_timeline_after_a_takeover() {
+    let book = Book::under(SAME_KEY).play(SUPERSEDED);
+    assert_eq!(book.past[&1].ending, Ending::Expired);
 }
 
 #[test]

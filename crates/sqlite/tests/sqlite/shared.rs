@@ -33,8 +33,9 @@ fn claim(store: &Sqlite, random: &SystemRandom, id: &str) -> Step {
 }
 
 /// Claims these in one commit; answers those that were granted.
-async fn claim_all(store: &Sqlite, random: &SystemRandom, ids: &[String]) -> Vec<String> {
-    let steps = ids.iter().map(|id| claim(store, random, id)).collect();
+async fn claim_all(store: Sqlite, ids: Vec<String>) -> Vec<String> {
+    let random = SystemRandom::default();
+    let steps = ids.iter().map(|id| claim(&store, &random, id)).collect();
     let answers = store.act(Arc::new(steps)).await.unwrap();
     let granted = ids.iter().zip(answers).filter_map(|(id, answer)| match answer.unwrap() {
         StepAnswer::Claim(Claim::Granted(lease)) => {
@@ -51,14 +52,14 @@ async fn claim_all(store: &Sqlite, random: &SystemRandom, ids: &[String]) -> Vec
 async fn of_two_stores_that_claim_the_same_ids_each_id_is_granted_once() {
     let folder = Folder::new();
     let (one, two) = (open(folder.path()).await.unwrap(), open(folder.path()).await.unwrap());
-    let random = SystemRandom::default();
     let ids: Vec<String> = (0..IDS).map(|index| format!("OP-{index:05}")).collect();
     let mut grants: HashMap<String, usize> = HashMap::new();
     for batch in ids.chunks(BATCH) {
         let backwards: Vec<String> = batch.iter().rev().cloned().collect();
         // Both at once, in opposite orders: as many races as there are batches.
-        let (first, second) = tokio::join!(claim_all(&one, &random, batch), claim_all(&two, &random, &backwards));
-        for id in first.into_iter().chain(second) {
+        let first = tokio::spawn(claim_all(one.clone(), batch.to_vec()));
+        let second = tokio::spawn(claim_all(two.clone(), backwards));
+        for id in first.await.unwrap().into_iter().chain(second.await.unwrap()) {
             *grants.entry(id).or_default() += 1;
         }
     }
