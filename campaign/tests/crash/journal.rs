@@ -13,7 +13,7 @@ fn outcome_that_could_not_be_recorded(db: &std::path::Path, provider: &Provider)
     worker.order("PERFORM A");
     worker.hear("EFFECT A").unwrap();
     let blocker = rusqlite::Connection::open(db).unwrap();
-    blocker.busy_timeout(std::time::Duration::from_secs(60)).unwrap();
+    blocker.busy_timeout(std::time::Duration::from_mins(1)).unwrap();
     blocker.execute_batch("BEGIN IMMEDIATE").unwrap();
     worker.order("GO A");
     let heard = worker.hear("DONE A").unwrap();

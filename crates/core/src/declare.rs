@@ -206,7 +206,7 @@ mod tests {
             retention = { id = "30d", redelivery = "7d" }
         "#;
         let terms = kinds("onefold.toml", text).unwrap().remove(0);
-        assert_eq!(terms.contract.policy(), &Policy::Ask { settle: Duration::from_secs(1200) });
+        assert_eq!(terms.contract.policy(), &Policy::Ask { settle: Duration::from_mins(20) });
         assert_eq!(terms.deadline_for, Duration::from_secs(10));
         assert_eq!(terms.dependency.as_deref(), Some("notice-service"));
         assert!(terms.retry.row(Category::RateLimited).because.is_some());

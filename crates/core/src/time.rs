@@ -118,7 +118,7 @@ mod tests {
             let read = parse_duration(text).unwrap();
             assert_eq!(parse_duration(&format_duration(read)), Some(read), "{text}");
         }
-        assert_eq!(format_duration(Duration::from_secs(3600)), "1h");
+        assert_eq!(format_duration(Duration::from_hours(1)), "1h");
     }
 
     #[test]

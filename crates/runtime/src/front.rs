@@ -20,9 +20,12 @@ pub(crate) struct Front {
     alone: Arc<Alone>,
 }
 
+/// The store's way to carry one step out on the caller's thread.
+type ActAlone = Box<dyn Fn(&Step) -> Option<Result<StepAnswer>> + Send + Sync>;
+
 /// What a caller needs that nobody waits beside.
 struct Alone {
-    act: Box<dyn Fn(&Step) -> Option<Result<StepAnswer>> + Send + Sync>,
+    act: ActAlone,
     /// Steps in the last batch: where there was more than one, callers come together and batches serve them better.
     last_batch: AtomicUsize,
 }

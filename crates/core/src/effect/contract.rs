@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const MEMORY: Duration = Duration::from_secs(60);
+    const MEMORY: Duration = Duration::from_mins(1);
 
     fn policies() -> [Policy; 8] {
         [

@@ -230,7 +230,7 @@ allow!(Outbox, |_this| Policy::Outbox => MessagePublish);
 mod tests {
     use super::*;
 
-    const HOUR: Duration = Duration::from_secs(3600);
+    const HOUR: Duration = Duration::from_hours(1);
 
     #[test]
     fn a_policy_is_stored_as_it_is_read() {

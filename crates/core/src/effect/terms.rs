@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn terms_that_contradict_themselves_are_refused() {
-        let day = Duration::from_secs(86_400);
+        let day = Duration::from_hours(24);
         let same_key =
             Contract::new(EffectClass::ExternalCommand, Policy::SameKey { provider_memory: Duration::from_secs(5) });
         let mut forgets = terms(Contract::default_of(EffectClass::ExternalCommand));

@@ -125,7 +125,8 @@ fn decide_retry(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decisi
     }
     if entry.escalate_at.is_some_and(|at| at <= now) {
         let ended = expiry::end_waiting(entry, Some(&request.terms), now);
-        let answer = if ended.entry.is_settled() { Claim::Replay(Replay::of(&ended.entry)) } else { nobody_knows(&ended.entry) };
+        let answer =
+            if ended.entry.is_settled() { Claim::Replay(Replay::of(&ended.entry)) } else { nobody_knows(&ended.entry) };
         return Decision::changed(answer, ended);
     }
     if entry.side_effect != SideEffect::Unknown || unknown::may_repeat(entry, &request.terms, now) {

@@ -240,7 +240,8 @@ mod tests {
 
     #[test]
     fn the_good_keys_of_the_source_texts_can_be_written() {
-        let rows: &[(&str, &[(&str, &str)], &str)] = &[
+        type Values<'a> = &'a [(&'a str, &'a str)];
+        let rows: &[(&str, Values<'_>, &str)] = &[
             (
                 "{caseId}:ISSUE_NOTICE:{noticeType}",
                 &[("caseId", "CASE-2026-000091"), ("noticeType", "NOTICE_OF_BREACH")],
