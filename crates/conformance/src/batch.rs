@@ -56,6 +56,7 @@ pub async fn a_mixed_batch_is_decided_in_order<H: Harness>() {
         deadline_in: DEADLINE,
         attempt: 1,
         earlier: SideEffect::NotApplied,
+        provider_key: Arc::from("NEW"),
     };
     let renew = |lease: &Lease| {
         Step::Renew(RenewRequest {

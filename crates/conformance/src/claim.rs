@@ -29,6 +29,7 @@ pub async fn the_first_claim_is_granted_until_its_lease_and_its_deadline<H: Harn
         deadline_in: DEADLINE,
         attempt: 1,
         earlier: SideEffect::NotApplied,
+        provider_key: Arc::from("A"),
     };
     assert_eq!(scene.claim(request).await, Claim::Granted(expected));
     let entry = scene.entry(&key(&terms, "A")).await;
@@ -327,11 +328,13 @@ pub async fn every_contract_is_read_back_as_it_was_granted<H: Harness>() {
 }
 
 /// A provider that never forgets is a legal declaration, and its operations stay readable.
-pub async fn a_memory_without_end_is_read_back<H: Harness>() {
+pub async fn the_longest_memory_is_read_back<H: Harness>() {
     let scene = Scene::<H>::new().await;
-    let memory = Policy::SameKey { provider_memory: std::time::Duration::MAX };
-    let terms = kinds::terms("payment.order", EffectClass::ExternalCommand, memory);
-    let terms = Arc::new(terms.checked().expect("a legal declaration"));
+    let kind = |provider_memory| {
+        kinds::terms("payment.order", EffectClass::ExternalCommand, Policy::SameKey { provider_memory }).checked()
+    };
+    assert!(kind(std::time::Duration::MAX).is_err(), "a memory without end is no declaration");
+    let terms = Arc::new(kind(std::time::Duration::from_hours(10 * 365 * 24)).expect("a legal declaration"));
     let lease = scene.grant(&terms, "A").await;
     let found = scene.store().find(vec![lease.key]).await;
     assert!(found.as_ref().is_ok_and(|found| found[0].is_some()), "{found:?}");

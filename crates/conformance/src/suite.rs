@@ -22,7 +22,7 @@ macro_rules! suite {
                 kinds_never_meet,
                 the_origin_is_kept_as_it_came,
                 every_contract_is_read_back_as_it_was_granted,
-                a_memory_without_end_is_read_back,
+                the_longest_memory_is_read_back,
                 the_stricter_of_stored_and_present_terms_counts,
                 a_duplicate_is_compared_in_the_stored_mode,
             }

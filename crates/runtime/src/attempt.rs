@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use onefold_core::effect::Policy;
-use onefold_core::ledger::{Lease, provider_key};
+use onefold_core::ledger::Lease;
 use onefold_core::ports::Clock;
 use onefold_core::retry::Category;
 
@@ -18,7 +17,6 @@ pub struct Attempt {
 }
 
 struct Inner {
-    key: Arc<str>,
     lease: Lease,
     clock: Arc<dyn Clock>,
     /// Both clocks as they stood before the claim was sent.
@@ -65,16 +63,15 @@ impl From<TooLate> for CallFailure {
 }
 
 impl Attempt {
-    pub(crate) fn new(lease: Lease, policy: &Policy, clock: Arc<dyn Clock>, started: Reading) -> Self {
-        let key = provider_key(&lease.key.id, lease.fence, policy);
-        let inner = Inner { key, lease, clock, started, lost: AtomicBool::new(false), quiet: AtomicBool::new(false) };
+    pub(crate) fn new(lease: Lease, clock: Arc<dyn Clock>, started: Reading) -> Self {
+        let inner = Inner { lease, clock, started, lost: AtomicBool::new(false), quiet: AtomicBool::new(false) };
         Self { inner: Arc::new(inner) }
     }
 
     /// The idempotency key to send: the operation's id, the same for every attempt. (Only after a
     /// `void`, which makes the provider refuse a key for ever, does the next attempt have another.)
     pub fn key(&self) -> &str {
-        &self.inner.key
+        &self.inner.lease.provider_key
     }
 
     /// Which attempt it is, 1 for the first.

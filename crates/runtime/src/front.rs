@@ -164,7 +164,7 @@ async fn serve<S: Act>(store: Arc<S>, mut waiting: mpsc::Receiver<Waiting>, batc
         reach.alone.last_batch.store(answered, Ordering::Relaxed);
         carry(&*store, std::mem::take(&mut batch), &reach).await;
         if answered > 1 {
-            gather(&waiting, answered.div_ceil(2).min(batch_max));
+            gather(&waiting, answered.min(batch_max));
         }
     }
 }

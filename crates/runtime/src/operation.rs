@@ -12,6 +12,7 @@ use onefold_core::{Error, Result};
 use serde::Serialize;
 
 use crate::held::{Claimed, Grip, HeldLease};
+use crate::kind::Performs;
 use crate::ledger::KindHandle;
 
 /// One operation of a kind; says where it comes from, then is performed, claimed or run in a transaction.
@@ -86,7 +87,9 @@ impl<S: Store, C: Class> Operation<S, C> {
             terms,
         })
     }
+}
 
+impl<S: Store, C: Performs> Operation<S, C> {
     /// Claims it for a caller that acts by itself and reports back; a restart of this process leaves such a lease alone.
     ///
     /// `attempt_id` is random, made in memory right before the call: **the same id again is

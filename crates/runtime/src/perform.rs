@@ -95,8 +95,7 @@ impl<S: Store, C: Performs> Operation<S, C> {
         match ledger.inner.front.claim(claim).await? {
             Claim::Granted(lease) => {
                 // The grant is here: from now on the attempt runs to its end, whoever waits for it.
-                let attempt =
-                    Attempt::new(lease, terms.contract.policy(), Arc::clone(&ledger.inner.settings.clock), started);
+                let attempt = Attempt::new(lease, Arc::clone(&ledger.inner.settings.clock), started);
                 let holding = Holding { ledger, terms, attempt, _entrance: entrance };
                 let running = tokio::spawn(holding.run::<C, T, F, Fut>(effect));
                 running
@@ -128,7 +127,7 @@ where
     let Claim::Granted(lease) = decide(None, &claim, now)?.answer else {
         return Err(Error::new(UNEXPECTED, "an absent operation was not granted"));
     };
-    let attempt = Attempt::new(lease, claim.terms.contract.policy(), Arc::clone(clock), started);
+    let attempt = Attempt::new(lease, Arc::clone(clock), started);
     Ok(match effect(attempt).await {
         Ok(output) => Performed::Completed { result: C::split(output).0, replayed: false },
         Err(failure) if failure.meaning == Meaning::Final => {

@@ -41,18 +41,14 @@ impl Recorder {
         }
     }
 
-    /// Records an outcome; when the store does not take it in time, it waits in the journal and the caller is told so.
+    /// Records an outcome; when the store does not take it, it waits in the journal and the caller is told so.
     pub(crate) async fn record(&self, request: RecordRequest) -> Result<Recorded> {
         let give_up = self.clock.monotonic().saturating_add(self.record_for);
         loop {
             match self.front.record(request.clone()).await {
-                Err(error) if may_pass(&error) => {
-                    if self.clock.monotonic() >= give_up {
-                        return Err(self.set_aside(request, error).await);
-                    }
-                    self.clock.sleep(TRY_EVERY).await;
-                }
-                recorded => return recorded,
+                Err(error) if may_pass(&error) && self.clock.monotonic() < give_up => self.clock.sleep(TRY_EVERY).await,
+                Err(error) => return Err(self.set_aside(request, error).await),
+                Ok(recorded) => return Ok(recorded),
             }
         }
     }
@@ -66,6 +62,8 @@ impl Recorder {
             attempt_id: request.attempt_id,
             outcome: request.outcome.clone(),
         };
+        // Before it is written: the journal is only ever cleared while nothing waits.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let written = match self.journal.clone() {
             None => Err("no journal is configured".to_owned()),
             Some(journal) => tokio::task::spawn_blocking(move || journal.append(&entry))
@@ -73,13 +71,17 @@ impl Recorder {
                 .map_err(|cause| cause.to_string())
                 .and_then(|written| written.map_err(|cause| cause.to_string())),
         };
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         tracing::error!(operation = %reference, error_code = %cause.code(), journaled = written.is_ok(), "outcome not recorded");
         let detail = match written {
             Ok(()) => format!("operation {reference} was attempted and its outcome waits in the journal"),
             Err(why) => format!("operation {reference} was attempted and its outcome waits in memory only: {why}"),
         };
         Error::new(OUTCOME_NOT_RECORDED, detail).caused_by(cause)
+    }
+
+    /// An outcome that is in the journal and stays there until the store takes it.
+    fn keep_waiting(&self, request: RecordRequest) {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(request);
     }
 
     /// Tries everything that waits once more; the journal is cleared when nothing waits any longer.
@@ -91,10 +93,10 @@ impl Recorder {
         let mut left = Vec::new();
         for request in waiting {
             match self.front.record(request.clone()).await {
-                Err(error) if may_pass(&error) => left.push(request),
                 Ok(_) => tracing::info!(operation = %request.key.reference(), "waiting outcome recorded"),
                 Err(error) => {
-                    tracing::error!(operation = %request.key.reference(), error_code = %error.code(), "waiting outcome refused");
+                    tracing::warn!(operation = %request.key.reference(), error_code = %error.code(), "outcome still waits");
+                    left.push(request);
                 }
             }
         }
@@ -134,6 +136,7 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
         Error::new(STORE_UNAVAILABLE, format!("the journal cannot be read: {cause}")).caused_by(cause)
     };
     let journaled = journal.read().map_err(unreadable)?;
+    let mut recorded = 0;
     for entry in &journaled.entries {
         let request = RecordRequest {
             key: entry.key.clone(),
@@ -143,8 +146,18 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
             terms: terms_of(ledger, entry),
             jitter: Jitter::default(),
         };
-        let recorded = ledger.inner.front.record(request).await?;
-        tracing::info!(operation = %entry.key.reference(), ?recorded, "journaled outcome recorded");
+        match ledger.inner.front.record(request.clone()).await {
+            Ok(answer) => {
+                recorded += 1;
+                tracing::info!(operation = %entry.key.reference(), ?answer, "journaled outcome recorded");
+            }
+            // A store that is away is no start; one outcome that it refuses keeps nobody else from starting.
+            Err(error) if may_pass(&error) => return Err(error),
+            Err(error) => {
+                tracing::error!(operation = %entry.key.reference(), error_code = %error.code(), "journaled outcome refused");
+                ledger.inner.recorder.keep_waiting(request);
+            }
+        }
     }
     if journaled.damaged > 0 {
         tracing::error!(
@@ -152,10 +165,10 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
             "the journal has damaged lines; they are kept aside and not believed"
         );
     }
-    if !journaled.entries.is_empty() || journaled.damaged > 0 {
+    if recorded == journaled.entries.len() && recorded + journaled.damaged > 0 {
         journal.clear().map_err(unreadable)?;
     }
-    Ok((journaled.entries.len(), journaled.damaged))
+    Ok((recorded, journaled.damaged))
 }
 
 /// The kind's terms; for a kind that is no longer declared, the stored contract decides.

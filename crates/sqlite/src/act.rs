@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::error::DATABASE_BUSY;
-use onefold_core::ledger::{self, Attempt, Claim, Decision, Entry, RecordRequest};
+use onefold_core::ledger::{self, Attempt, Claim, ClaimRequest, Decision, Entry, RecordRequest};
 use onefold_core::ports::{Act, BoxFuture, FaultPoint, Faults, Step, StepAnswer};
 use onefold_core::{Result, Timestamp};
-use rusqlite::{CachedStatement, Connection, params_from_iter};
+use rusqlite::{CachedStatement, Connection, Statement};
 
 use crate::error::translate;
+use crate::row::{self, Cell};
 use crate::write::{carry_out, find_attempt, find_with, in_transaction};
-use crate::{Sqlite, row, sql};
+use crate::{Sqlite, sql};
 
 impl Act for Sqlite {
     fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
@@ -81,29 +82,47 @@ impl Seen {
     }
 }
 
-/// A batch under way. Its three statements are taken from the cache once, not once a step.
+/// A batch under way. Its statements are taken from the cache once, not once a step.
 struct Batch<'c> {
     connection: &'c Connection,
     now: Timestamp,
     find: CachedStatement<'c>,
     insert: CachedStatement<'c>,
+    settle: CachedStatement<'c>,
     update: CachedStatement<'c>,
+    /// Whether the last claim was of a known operation: then the next one probably is, and is read first.
+    known: bool,
 }
 
 impl<'c> Batch<'c> {
     fn prepare(connection: &'c Connection, now: Timestamp) -> Result<Self> {
         let prepare = |sql| connection.prepare_cached(sql).map_err(translate);
-        let (find, insert, update) = (prepare(sql::FIND)?, prepare(sql::INSERT)?, prepare(sql::UPDATE)?);
-        Ok(Self { connection, now, find, insert, update })
+        Ok(Self {
+            connection,
+            now,
+            find: prepare(sql::FIND)?,
+            insert: prepare(sql::INSERT_IF_ABSENT)?,
+            settle: prepare(sql::SETTLE)?,
+            update: prepare(sql::UPDATE)?,
+            known: false,
+        })
     }
 
     /// One step. The outer error ends the batch; the inner one is this step's answer.
     fn act(&mut self, step: &Step) -> Result<Result<StepAnswer>> {
+        if let (Step::Claim(request), false) = (step, self.known)
+            && let Some(granted) = self.claim_absent(request)?
+        {
+            return Ok(Ok(granted));
+        }
         let entry = find_with(&mut self.find, step.key())?;
         let entry = entry.as_ref();
         let decided = match step {
             Step::Claim(request) => match ledger::decide(entry, request, self.now) {
-                Ok(decision) => decision.map(StepAnswer::Claim),
+                Ok(decision) => {
+                    self.known = entry.is_some();
+                    decision.map(StepAnswer::Claim)
+                }
                 Err(error) => return Ok(Err(error)),
             },
             Step::Record(request) => {
@@ -113,7 +132,16 @@ impl<'c> Batch<'c> {
             Step::Renew(request) => ledger::renew(entry, request, self.now).map(StepAnswer::Renew),
             Step::Release(request) => ledger::release(entry, request, self.now).map(StepAnswer::Release),
         };
-        self.write(entry.is_none(), decided).map(Ok)
+        self.write(entry, decided).map(Ok)
+    }
+
+    /// Grants an operation if there is none under its key; most claims need only this.
+    fn claim_absent(&mut self, request: &ClaimRequest) -> Result<Option<StepAnswer>> {
+        let Ok(Decision { answer, transition: Some(transition) }) = ledger::decide(None, request, self.now) else {
+            return Ok(None);
+        };
+        let inserted = run(&mut self.insert, &row::cells(&transition.entry))?;
+        Ok((inserted == 1).then_some(StepAnswer::Claim(answer)))
     }
 
     fn past_attempt(&self, entry: Option<&Entry>, request: &RecordRequest) -> Result<Option<Attempt>> {
@@ -123,17 +151,30 @@ impl<'c> Batch<'c> {
         }
     }
 
-    fn write(&mut self, absent: bool, decided: Decision<StepAnswer>) -> Result<StepAnswer> {
+    fn write(&mut self, before: Option<&Entry>, decided: Decision<StepAnswer>) -> Result<StepAnswer> {
         let Some(transition) = decided.transition else {
             return Ok(decided.answer);
         };
         let row_alone = transition.past.is_none() && transition.incident.is_none() && transition.note.is_none();
-        if absent || row_alone {
-            let statement = if absent { &mut self.insert } else { &mut self.update };
-            statement.execute(params_from_iter(row::cells(&transition.entry))).map_err(translate)?;
-        } else {
-            carry_out(self.connection, *transition)?;
+        let after = &transition.entry;
+        match (before, before.and_then(|before| row::settled_cells(before, after))) {
+            (None, _) => run(&mut self.insert, &row::cells(after)).map(drop)?,
+            (Some(_), Some(settled)) if row_alone => run(&mut self.settle, &settled).map(drop)?,
+            (Some(_), _) if row_alone => run(&mut self.update, &row::cells(after)).map(drop)?,
+            (Some(_), _) => carry_out(self.connection, *transition).map(drop)?,
         }
         Ok(decided.answer)
     }
+}
+
+/// Runs a statement with these cells; most columns of most rows are NULL, which a cleared parameter is already.
+fn run(statement: &mut Statement<'_>, cells: &[Cell<'_>]) -> Result<usize> {
+    let mut run = || -> rusqlite::Result<usize> {
+        statement.clear_bindings();
+        for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !matches!(cell, Cell::Null)) {
+            statement.raw_bind_parameter(index + 1, cell)?;
+        }
+        statement.raw_execute()
+    };
+    run().map_err(translate)
 }

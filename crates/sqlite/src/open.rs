@@ -49,6 +49,10 @@ impl Options {
 
 const PAGE_BYTES: u64 = 4096;
 
+fn pages(bytes: u64) -> i64 {
+    i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX).max(1)
+}
+
 impl Sqlite {
     /// Opens the file, creating and migrating it as needed.
     ///
@@ -68,6 +72,10 @@ impl Sqlite {
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.busy_wait)
             .optimize_on_close(false, None);
+        let connect = match options.file_bytes_max {
+            Some(bytes) => connect.pragma("max_page_count", pages(bytes).to_string()),
+            None => connect,
+        };
         let pool =
             SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
         let inner = Inner {
@@ -103,8 +111,7 @@ fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
     let keyring = load_keyring(&writer, options)?;
     let highest: i64 = writer.query_row(sql::CLOCK, [], |row| row.get(0)).map_err(translate)?;
     if let Some(bytes) = options.file_bytes_max {
-        let pages = i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX).max(1);
-        writer.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).map_err(translate)?;
+        writer.pragma_update_and_check(None, "max_page_count", pages(bytes), |_| Ok(())).map_err(translate)?;
     }
     let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     Ok(Opened { writer, reader, keyring, highest: Timestamp::from_micros(highest) })

@@ -120,6 +120,46 @@ pub(crate) fn cells(entry: &Entry) -> [Cell<'_>; 49] {
     ]
 }
 
+/// The columns of `queries/ledger/settle.sql`, if nothing else differs between the two entries.
+pub(crate) fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cell<'a>; 17]> {
+    let only_settled = Entry {
+        status: after.status,
+        contract: after.contract.clone(),
+        result: after.result.clone(),
+        evidence_ref: after.evidence_ref.clone(),
+        side_effect: after.side_effect,
+        recorded: after.recorded,
+        settled_by: after.settled_by,
+        updated_at: after.updated_at,
+        completed_at: after.completed_at,
+        ..before.clone()
+    };
+    if only_settled != *after {
+        return None;
+    }
+    let [tenant, kind, id] = key_cells(&after.key);
+    let [result, result_type, result_bytes, result_digest, result_ref] = result_cells(after.result.as_ref());
+    Some([
+        tenant,
+        kind,
+        id,
+        text(after.status.as_str()),
+        text(after.contract.class().as_str()),
+        Cell::Text(Cow::Owned(after.contract.policy().to_string())),
+        result,
+        result_type,
+        result_bytes,
+        result_digest,
+        result_ref,
+        opt_text(after.evidence_ref.as_ref()),
+        text(after.side_effect.as_str()),
+        opt_digest(after.recorded.as_ref()),
+        after.settled_by.map_or(Cell::Null, |by| text(by.as_str())),
+        time(after.updated_at),
+        opt_time(after.completed_at),
+    ])
+}
+
 fn result_cells(result: Option<&StoredResult>) -> [Cell<'_>; 5] {
     match result {
         None => [Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null],

@@ -13,7 +13,9 @@ macro_rules! queries {
 queries! {
     FIND = "ledger/find";
     INSERT = "ledger/insert";
+    INSERT_IF_ABSENT = "ledger/insert_if_absent";
     UPDATE = "ledger/update";
+    SETTLE = "ledger/settle";
     OVERDUE = "ledger/overdue";
     HELD = "ledger/held";
     DUE = "ledger/due";

@@ -10,6 +10,9 @@ use crate::fingerprint::Mode;
 use crate::operation::KindName;
 use crate::retry::RetryTable;
 
+/// No duration of a declaration is longer: ten years.
+const TIME_MAX: Duration = Duration::from_hours(10 * 365 * 24);
+
 /// The declared kinds of a process.
 pub type Kinds = HashMap<KindName, Arc<Terms>>;
 
@@ -82,6 +85,23 @@ impl Terms {
         };
         if self.deadline_for.is_zero() || self.lease_for.is_zero() {
             return wrong("deadline and lease must be longer than zero", "give both a duration such as \"10s\"");
+        }
+        let named = match self.contract.policy() {
+            Policy::SameKey { provider_memory } => *provider_memory,
+            Policy::Ask { settle } => *settle,
+            Policy::Rerun
+            | Policy::AcceptDuplicate
+            | Policy::Void
+            | Policy::Escalate
+            | Policy::InTransaction
+            | Policy::Outbox => Duration::ZERO,
+        };
+        if [named, self.deadline_for, self.lease_for, self.clock_slack, self.settle].iter().any(|time| *time > TIME_MAX)
+        {
+            return wrong(
+                "a duration is longer than ten years",
+                "give it the length you mean; nothing here lasts for ever",
+            );
         }
         if let Policy::SameKey { provider_memory } = self.contract.policy()
             && *provider_memory <= self.deadline_for

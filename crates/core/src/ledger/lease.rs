@@ -29,6 +29,8 @@ pub struct Lease {
     pub attempt: u32,
     /// What is known of earlier attempts.
     pub earlier: SideEffect,
+    /// The key to send to the provider.
+    pub provider_key: Arc<str>,
 }
 
 impl Lease {
@@ -42,6 +44,7 @@ impl Lease {
             deadline_in: entry.deadline.since(now),
             attempt: entry.attempts,
             earlier: entry.side_effect,
+            provider_key: provider_key(&entry.key.id, entry.fence, entry.contract.policy()),
         }
     }
 }
