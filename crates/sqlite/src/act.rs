@@ -1,15 +1,16 @@
 //! Claim, record, renew, release: decide on what is stored, write what changes, one commit for all.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use onefold_core::error::DATABASE_BUSY;
-use onefold_core::ledger::{self, Attempt, Claim, ClaimRequest, Decision, Entry, RecordRequest};
+use onefold_core::ledger::{self, Attempt, Claim, ClaimRequest, Decision, Entry, RecordRequest, Transition};
 use onefold_core::ports::{Act, BoxFuture, FaultPoint, Faults, Step, StepAnswer};
 use onefold_core::{Result, Timestamp};
 use rusqlite::{CachedStatement, Connection, Statement};
 
 use crate::error::translate;
+use crate::granted::Granted;
 use crate::row::{self, Cell};
 use crate::write::{carry_out, find_attempt, find_with, in_transaction};
 use crate::{Sqlite, sql};
@@ -44,14 +45,16 @@ impl Sqlite {
     fn commit(&self, connection: &Connection, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
         let faults = &*self.inner.faults;
         let mut seen = Seen::default();
-        let answers = in_transaction(connection, &self.inner.clock, |connection, now| {
-            let mut batch = Batch::prepare(connection, now)?;
+        let mut granted = self.inner.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (answers, fresh) = in_transaction(connection, &self.inner.clock, |connection, now| {
+            let mut batch = Batch::prepare(connection, &mut granted, now)?;
             let answers: Vec<_> = steps.iter().map(|step| batch.act(step)).collect::<Result<_>>()?;
             seen = Seen::of(&answers);
             seen.reach(faults, FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit);
-            Ok(answers)
+            Ok((answers, batch.fresh))
         })?;
         seen.reach(faults, FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit);
+        granted.keep(fresh);
         Ok(answers)
     }
 }
@@ -90,12 +93,15 @@ struct Batch<'c> {
     insert: CachedStatement<'c>,
     settle: CachedStatement<'c>,
     update: CachedStatement<'c>,
+    granted: &'c mut Granted,
+    /// What this batch grants; remembered once it is committed.
+    fresh: Vec<Entry>,
     /// Whether the last claim was of a known operation: then the next one probably is, and is read first.
     known: bool,
 }
 
 impl<'c> Batch<'c> {
-    fn prepare(connection: &'c Connection, now: Timestamp) -> Result<Self> {
+    fn prepare(connection: &'c Connection, granted: &'c mut Granted, now: Timestamp) -> Result<Self> {
         let prepare = |sql| connection.prepare_cached(sql).map_err(translate);
         Ok(Self {
             connection,
@@ -104,6 +110,8 @@ impl<'c> Batch<'c> {
             insert: prepare(sql::INSERT_IF_ABSENT)?,
             settle: prepare(sql::SETTLE)?,
             update: prepare(sql::UPDATE)?,
+            granted,
+            fresh: Vec::new(),
             known: false,
         })
     }
@@ -114,6 +122,11 @@ impl<'c> Batch<'c> {
             && let Some(granted) = self.claim_absent(request)?
         {
             return Ok(Ok(granted));
+        }
+        if let Step::Record(request) = step
+            && let Some(recorded) = self.record_granted(request)?
+        {
+            return Ok(Ok(recorded));
         }
         let entry = find_with(&mut self.find, step.key())?;
         let entry = entry.as_ref();
@@ -140,8 +153,28 @@ impl<'c> Batch<'c> {
         let Ok(Decision { answer, transition: Some(transition) }) = ledger::decide(None, request, self.now) else {
             return Ok(None);
         };
-        let inserted = run(&mut self.insert, &row::cells(&transition.entry))?;
-        Ok((inserted == 1).then_some(StepAnswer::Claim(answer)))
+        if run(&mut self.insert, &row::cells(&transition.entry))? == 0 {
+            return Ok(None);
+        }
+        self.fresh.push(transition.entry);
+        Ok(Some(StepAnswer::Claim(answer)))
+    }
+
+    /// Completes what this process granted, if the row still is that grant; most records need only this.
+    fn record_granted(&mut self, request: &RecordRequest) -> Result<Option<StepAnswer>> {
+        let Some(entry) = self.granted.take(request) else {
+            return Ok(None);
+        };
+        let Decision { answer, transition: Some(transition) } = ledger::record(Some(&entry), None, request, self.now)
+        else {
+            return Ok(None);
+        };
+        match row::settled_cells(&entry, &transition.entry) {
+            Some(settled) if row_alone(&transition) && run(&mut self.settle, &settled)? == 1 => {
+                Ok(Some(StepAnswer::Record(answer)))
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn past_attempt(&self, entry: Option<&Entry>, request: &RecordRequest) -> Result<Option<Attempt>> {
@@ -155,16 +188,19 @@ impl<'c> Batch<'c> {
         let Some(transition) = decided.transition else {
             return Ok(decided.answer);
         };
-        let row_alone = transition.past.is_none() && transition.incident.is_none() && transition.note.is_none();
         let after = &transition.entry;
-        match (before, before.and_then(|before| row::settled_cells(before, after))) {
-            (None, _) => run(&mut self.insert, &row::cells(after)).map(drop)?,
-            (Some(_), Some(settled)) if row_alone => run(&mut self.settle, &settled).map(drop)?,
-            (Some(_), _) if row_alone => run(&mut self.update, &row::cells(after)).map(drop)?,
-            (Some(_), _) => carry_out(self.connection, *transition).map(drop)?,
+        match before {
+            None => run(&mut self.insert, &row::cells(after)).map(drop)?,
+            Some(_) if row_alone(&transition) => run(&mut self.update, &row::cells(after)).map(drop)?,
+            Some(_) => carry_out(self.connection, *transition).map(drop)?,
         }
         Ok(decided.answer)
     }
+}
+
+/// Whether nothing but the operation's own row changes.
+fn row_alone(transition: &Transition) -> bool {
+    transition.past.is_none() && transition.incident.is_none() && transition.note.is_none()
 }
 
 /// Runs a statement with these cells; most columns of most rows are NULL, which a cleared parameter is already.

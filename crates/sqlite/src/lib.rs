@@ -12,6 +12,7 @@
 //! | `migrate` | which migrations a file has, and the missing ones |
 //! | `connected` | a connection that one thread at a time uses |
 //! | `act` | claim, record, renew, release: a batch in one commit |
+//! | `granted` | grants whose record needs no reading |
 //! | `keep` | sweep, reconcile, resolve |
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
@@ -25,6 +26,7 @@ mod act;
 mod clock;
 mod connected;
 mod error;
+mod granted;
 mod hold;
 mod keep;
 mod look;
@@ -38,7 +40,7 @@ mod transaction;
 mod write;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
 
@@ -48,6 +50,7 @@ pub use transaction::Tx;
 
 use clock::StoreClock;
 use connected::Connected;
+use granted::Granted;
 use onefold_core::ports::Faults;
 
 /// The embedded store. Cheap to clone; clones share the file.
@@ -66,6 +69,7 @@ struct Inner {
     pool: sqlx::SqlitePool,
     /// One user transaction at a time waits for the file's write lock; the others wait in order.
     gate: Arc<tokio::sync::Semaphore>,
+    granted: Mutex<Granted>,
     clock: Arc<StoreClock>,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,

@@ -83,6 +83,7 @@ impl Sqlite {
             writer: Connected::new(opened.writer),
             reader: Connected::new(opened.reader),
             pool,
+            granted: std::sync::Mutex::default(),
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
             clock: Arc::new(StoreClock::new(Arc::clone(&options.clock), opened.highest)),
             faults: Arc::clone(&options.faults),

@@ -121,7 +121,7 @@ pub(crate) fn cells(entry: &Entry) -> [Cell<'_>; 49] {
 }
 
 /// The columns of `queries/ledger/settle.sql`, if nothing else differs between the two entries.
-pub(crate) fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cell<'a>; 17]> {
+pub(crate) fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cell<'a>; 19]> {
     let only_settled = Entry {
         status: after.status,
         contract: after.contract.clone(),
@@ -157,6 +157,8 @@ pub(crate) fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cel
         after.settled_by.map_or(Cell::Null, |by| text(by.as_str())),
         time(after.updated_at),
         opt_time(after.completed_at),
+        number(after.fence),
+        Cell::Blob(after.attempt_id.as_bytes()),
     ])
 }
 
