@@ -174,3 +174,44 @@ fn read_keys(connection: &Connection) -> Result<Vec<FingerprintKey>> {
     };
     read().map_err(translate)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onefold_core::ports::BoxFuture;
+
+    struct Still;
+
+    impl Clock for Still {
+        fn now(&self) -> Timestamp {
+            Timestamp::default()
+        }
+        fn monotonic(&self) -> Duration {
+            Duration::ZERO
+        }
+        fn boot(&self) -> Duration {
+            Duration::ZERO
+        }
+        fn sleep(&self, _wait: Duration) -> BoxFuture<'static, ()> {
+            Box::pin(async {})
+        }
+    }
+
+    impl Random for Still {
+        fn bytes(&self) -> [u8; 16] {
+            [7; 16]
+        }
+    }
+
+    #[test]
+    fn the_writer_syncs_every_commit_and_writes_ahead() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened =
+            open_connections(&folder.path().join("x.db"), &Options::new(Arc::new(Still), Arc::new(Still))).unwrap();
+        let pragma = |name: &str| {
+            opened.writer.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap()
+        };
+        assert_eq!(pragma("synchronous"), rusqlite::types::Value::Integer(2), "FULL");
+        assert_eq!(pragma("journal_mode"), rusqlite::types::Value::Text("wal".into()));
+    }
+}
