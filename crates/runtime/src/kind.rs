@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::effect::{
-    self, AcceptDuplicate, Class, Contract, Converging, EffectClass, Escalate, ExternalCommand, FinancialOrLegal,
-    HumanNotification, InTransaction, Local, MessagePublish, OnUnknown, Outbox, Policy, Pure, Rerun, Retention,
-    SameKey, Terms,
+    self, AcceptDuplicate, Class, Contract, Converging, Escalate, ExternalCommand, FinancialOrLegal, HumanNotification,
+    InTransaction, Local, MessagePublish, OnUnknown, Outbox, Policy, Pure, Rerun, Retention, SameKey, Terms,
 };
 use onefold_core::error::{DECLARATION_INVALID, Error, Result};
 use onefold_core::fingerprint::Mode;
@@ -393,6 +392,5 @@ pub(crate) fn question_required(terms: &Terms, reconciler: Option<&Reconciler>) 
         return Err(Error::new(DECLARATION_INVALID, format!("kind {} asks, but nobody is told how", terms.kind))
             .hint("give Ask::with or Void::with a closure"));
     }
-    debug_assert!(terms.contract.class() != EffectClass::Local || !asks, "the table excludes it");
     Ok(())
 }

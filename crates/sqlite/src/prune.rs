@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use onefold_core::effect::Retention;
-use onefold_core::ledger::{Digest, Entry, StoredResult};
+use onefold_core::ledger::Entry;
 use onefold_core::operation::KindName;
 use onefold_core::ports::{PruneRequest, Pruned};
 use onefold_core::{Result, Timestamp};
@@ -97,13 +97,6 @@ fn delete(connection: &Connection, found: &Prunable, now: Timestamp) -> Result<P
 }
 
 fn without_result(entry: &Entry, now: Timestamp) -> Entry {
-    let result = match &entry.result {
-        Some(StoredResult::Kept { bytes, .. }) => Some(StoredResult::Digest {
-            bytes: bytes.len() as u64,
-            digest: Digest::of(bytes),
-            reference: entry.evidence_ref.clone(),
-        }),
-        other @ (Some(StoredResult::Digest { .. }) | None) => other.clone(),
-    };
+    let result = entry.result.clone().map(|result| result.dropped(entry.evidence_ref.as_ref()));
     Entry { result, updated_at: now, ..entry.clone() }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::attempt::AttemptId;
 use super::claim::{Claim, ClaimRequest, decide};
 use super::entry::{Entry, SettledBy, SideEffect, Status};
 use super::outcome::{Completion, Outcome, Replay};
@@ -72,12 +71,4 @@ pub fn performed(request: &OnceRequest, completion: Completion, now: Timestamp) 
         completed_at: Some(now),
         ..transition.entry
     })
-}
-
-impl ClaimRequest {
-    /// The same request under another attempt id.
-    #[must_use]
-    pub fn under(self, attempt_id: AttemptId) -> Self {
-        Self { attempt_id, ..self }
-    }
 }

@@ -18,7 +18,10 @@ pub struct Digest(pub [u8; 16]);
 impl Digest {
     /// The digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        let full = Sha256::digest(bytes);
+        Self::half(&Sha256::digest(bytes))
+    }
+
+    fn half(full: &[u8]) -> Self {
         let mut half = [0; 16];
         half.copy_from_slice(&full[..16]);
         Self(half)
@@ -78,10 +81,19 @@ impl StoredResult {
     #[must_use]
     pub fn within(self, bytes_max: usize, reference: Option<&Arc<str>>) -> Self {
         match self {
-            Self::Kept { bytes, .. } if bytes.len() > bytes_max => {
+            Self::Kept { ref bytes, .. } if bytes.len() > bytes_max => self.dropped(reference),
+            Self::Kept { .. } | Self::Digest { .. } => self,
+        }
+    }
+
+    /// What retention leaves of it: the digest, and where it can be read.
+    #[must_use]
+    pub fn dropped(self, reference: Option<&Arc<str>>) -> Self {
+        match self {
+            Self::Kept { bytes, .. } => {
                 Self::Digest { bytes: bytes.len() as u64, digest: Digest::of(&bytes), reference: reference.cloned() }
             }
-            Self::Kept { .. } | Self::Digest { .. } => self,
+            Self::Digest { .. } => self,
         }
     }
 }
@@ -189,10 +201,7 @@ impl Outcome {
                 hasher.update(failure.side_effect.as_str());
             }
         }
-        let full = hasher.finalize();
-        let mut half = [0; 16];
-        half.copy_from_slice(&full[..16]);
-        Digest(half)
+        Digest::half(&hasher.finalize())
     }
 
     /// Refuses texts over their limit.

@@ -77,14 +77,6 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The names it asks for, in order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Value(name) => Some(name.as_str()),
-            Part::Text(_) => None,
-        })
-    }
-
     /// The id for these values. An absent or empty value is refused: no id is ever made up.
     pub fn fill(&self, value: impl Fn(&str) -> Option<String>) -> Result<OperationId> {
         let mut id = String::new();
