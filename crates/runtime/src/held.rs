@@ -1,7 +1,6 @@
 //! A lease in the caller's hand. Recording takes it by value, so it cannot be recorded twice.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use onefold_core::effect::Terms;
 use onefold_core::error::{
@@ -9,8 +8,8 @@ use onefold_core::error::{
 };
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
-    AttemptId, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released, RenewRequest,
-    Renewed, Replay, Status,
+    AttemptId, Claim, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released,
+    RenewRequest, Renewed, Status,
 };
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
@@ -20,34 +19,8 @@ use serde::Serialize;
 use crate::kind::encode;
 use crate::ledger::Ledger;
 
-/// The answer to a claim.
-pub enum Claimed<S> {
-    /// Act, until the deadline.
-    Granted(HeldLease<S>),
-    /// It was done; here is what was recorded.
-    Replay(Replay),
-    /// Someone else holds a live lease.
-    InFlight {
-        /// When asking again makes sense.
-        retry_after: Duration,
-    },
-    /// The same id was used for another request.
-    Conflict,
-    /// Nobody knows; do not act.
-    Unknown {
-        /// Since when.
-        since: Timestamp,
-        /// When the provider is asked next.
-        next_ask: Option<Timestamp>,
-        /// The incident that a person works on.
-        incident: Option<IncidentId>,
-    },
-    /// Backoff.
-    Waiting {
-        /// Until when.
-        until: Timestamp,
-    },
-}
+/// The answer to a claim, with a grant that can be recorded, renewed and released.
+pub type Claimed<S> = Claim<HeldLease<S>>;
 
 /// A grant that its caller holds.
 pub struct HeldLease<S> {

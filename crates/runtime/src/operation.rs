@@ -5,7 +5,7 @@ use std::sync::Arc;
 use onefold_core::effect::Class;
 use onefold_core::error::FINGERPRINT_INVALID;
 use onefold_core::fingerprint::Subject;
-use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Origin, Source};
+use onefold_core::ledger::{AttemptId, ClaimRequest, Holder, Origin, Source};
 use onefold_core::operation::{OperationId, OperationKey, Tenant};
 use onefold_core::ports::Store;
 use onefold_core::{Error, Result};
@@ -101,16 +101,7 @@ impl<S: Store, C: Performs> Operation<S, C> {
         let request = self.request(request, ledger.caller_holder(), attempt_id)?;
         let claim = ledger.inner.front.claim(request).await?;
         drop(entrance);
-        Ok(match claim {
-            Claim::Granted(lease) => {
-                Claimed::Granted(HeldLease::new(ledger.clone(), Arc::clone(&self.kind.terms), lease))
-            }
-            Claim::Replay(replay) => Claimed::Replay(replay),
-            Claim::InFlight { retry_after } => Claimed::InFlight { retry_after },
-            Claim::Conflict => Claimed::Conflict,
-            Claim::Unknown { since, next_ask, incident } => Claimed::Unknown { since, next_ask, incident },
-            Claim::Waiting { until } => Claimed::Waiting { until },
-        })
+        Ok(claim.map_grant(|lease| HeldLease::new(ledger.clone(), Arc::clone(&self.kind.terms), lease)))
     }
 
     /// The lease of a caller that presents its fence and attempt id again, to record, renew or release.

@@ -47,11 +47,11 @@ pub struct Holder {
     pub installation: Option<Arc<str>>,
 }
 
-/// The answer to a claim.
+/// The answer to a claim; `L` is what a grant hands over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
+pub enum Claim<L = Lease> {
     /// Act, until the deadline.
-    Granted(Lease),
+    Granted(L),
     /// It was done; here is what was recorded.
     Replay(Replay),
     /// Someone else holds a live lease.
@@ -75,6 +75,20 @@ pub enum Claim {
         /// Until when.
         until: Timestamp,
     },
+}
+
+impl<L> Claim<L> {
+    /// The same answer with its grant in another shape.
+    pub fn map_grant<M>(self, shape: impl FnOnce(L) -> M) -> Claim<M> {
+        match self {
+            Self::Granted(lease) => Claim::Granted(shape(lease)),
+            Self::Replay(replay) => Claim::Replay(replay),
+            Self::InFlight { retry_after } => Claim::InFlight { retry_after },
+            Self::Conflict => Claim::Conflict,
+            Self::Unknown { since, next_ask, incident } => Claim::Unknown { since, next_ask, incident },
+            Self::Waiting { until } => Claim::Waiting { until },
+        }
+    }
 }
 
 /// Decides a claim. The rule of the ledger: everything else follows from it.
