@@ -1,0 +1,3 @@
+//! A file a command.
+
+pub(crate) mod demo;
