@@ -48,6 +48,7 @@ pub mod release;
 pub mod renew;
 pub mod resolve;
 pub mod scene;
+pub mod share;
 pub mod sweep;
 
 mod suite;

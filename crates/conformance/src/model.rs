@@ -7,6 +7,7 @@ mod act;
 mod keep;
 mod look;
 mod prune;
+mod share;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +17,8 @@ use onefold_core::error::{DATABASE_IN_USE, Error, Result};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Entry, Note, Transition};
-use onefold_core::operation::OperationKey;
-use onefold_core::ports::{Clock, Random, Store};
+use onefold_core::operation::{KindName, OperationKey};
+use onefold_core::ports::{Clock, Pinned, Random, Store, Token};
 
 use crate::harness::Harness;
 
@@ -41,6 +42,8 @@ struct Data {
     /// By sequence; the one with an id keeps its place when it changes.
     incidents: BTreeMap<i64, Incident>,
     held: HashSet<String>,
+    kinds: BTreeMap<KindName, Pinned>,
+    tokens: BTreeMap<String, Token>,
 }
 
 impl Model {
@@ -126,6 +129,10 @@ impl Drop for Name {
 }
 
 impl Store for Model {
+    fn name(&self) -> &'static str {
+        "model"
+    }
+
     fn keyring(&self) -> Arc<Keyring> {
         Arc::clone(&self.keyring)
     }

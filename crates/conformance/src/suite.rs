@@ -141,6 +141,12 @@ macro_rules! suite {
                 of_64_claims_at_once_one_is_granted,
                 overlapping_batches_in_opposite_orders_all_end,
             }
+            share {
+                the_first_declaration_of_a_kind_stands,
+                a_token_is_replaced_by_its_name_and_can_be_dropped,
+                who_looked_stands_in_the_timeline,
+                what_waits_for_a_person_is_counted_by_category,
+            }
             machine {
                 the_store_and_the_model_give_the_same_answers,
             }
@@ -185,6 +191,7 @@ mod tests {
             include_str!("look.rs"),
             include_str!("prune.rs"),
             include_str!("batch.rs"),
+            include_str!("share.rs"),
             include_str!("machine.rs"),
         ];
         let promises = rooms

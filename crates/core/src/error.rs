@@ -22,13 +22,14 @@ pub struct Error {
     code: Code,
     detail: String,
     hint: Option<String>,
+    native: Option<&'static str>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
     /// A failure of this code; `detail` says what happened, with the value that is wrong.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), hint: None, source: None }
+        Self { code, detail: detail.into(), hint: None, native: None, source: None }
     }
 
     /// The same with a next step more exact than the registry's general one.
@@ -43,6 +44,18 @@ impl Error {
     pub fn caused_by(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
         self
+    }
+
+    /// The same with the name that the store itself gives it, such as `SQLITE_BUSY` or `40P01`; for metrics and logs.
+    #[must_use]
+    pub fn stored_as(mut self, native: &'static str) -> Self {
+        self.native = Some(native);
+        self
+    }
+
+    /// The name that the store itself gives it.
+    pub fn native(&self) -> Option<&'static str> {
+        self.native
     }
 
     /// The registry code.
@@ -63,7 +76,13 @@ impl Error {
     /// The same failure for another waiting caller; the cause stays with the first.
     #[must_use]
     pub fn share(&self) -> Self {
-        Self { code: self.code, detail: self.detail.clone(), hint: self.hint.clone(), source: None }
+        Self {
+            code: self.code,
+            detail: self.detail.clone(),
+            hint: self.hint.clone(),
+            native: self.native,
+            source: None,
+        }
     }
 }
 

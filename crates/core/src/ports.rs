@@ -1,7 +1,8 @@
 //! What the runtime asks of a store, a clock and chance. Adapters implement these; rules never see them.
 //!
-//! A store has three sides: [`Act`] moves operations, [`Keep`] does what time and people ask for,
-//! [`Look`] reads. All are batch first and speak of transitions, never of statements.
+//! A store has four sides: [`Act`] moves operations, [`Keep`] does what time and people ask for,
+//! [`Look`] reads, [`Share`] holds what everyone on the store shares. They speak of transitions,
+//! never of statements.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,10 +14,11 @@ use crate::error::{CodeName, Result};
 use crate::fingerprint::Keyring;
 use crate::incident::{Group, Incident, IncidentId};
 use crate::ledger::{
-    Claim, ClaimRequest, Completion, Entry, Once, OnceRequest, ReconcileRequest, Reconciled, RecordRequest, Recorded,
-    ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
+    Claim, ClaimRequest, Completion, Entry, Note, Once, OnceRequest, ReconcileRequest, Reconciled, RecordRequest,
+    Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
 };
 use crate::operation::{KindName, OperationKey, Tenant};
+use crate::retry::Category;
 use crate::time::Timestamp;
 
 /// A future that a port returns.
@@ -97,10 +99,65 @@ pub trait Look: Send + Sync {
     fn incidents(&self, filter: IncidentFilter, page: Page) -> BoxFuture<'_, Result<Listed<Incident>>>;
     /// Open incidents by cause, the largest first.
     fn groups(&self, tenant: Tenant) -> BoxFuture<'_, Result<Vec<Group>>>;
+    /// What waits for a person, of every tenant.
+    fn counts(&self) -> BoxFuture<'_, Result<Counts>>;
+}
+
+/// What everyone on a store shares beside operations: pinned kinds, tokens, and who looked.
+pub trait Share: Send + Sync {
+    /// Every kind that was pinned.
+    fn pinned(&self) -> BoxFuture<'_, Result<Vec<Pinned>>>;
+    /// Pins a kind's declaration unless one stands; answers with the one that stands.
+    fn pin(&self, kind: Pinned) -> BoxFuture<'_, Result<Pinned>>;
+    /// Every token.
+    fn tokens(&self) -> BoxFuture<'_, Result<Vec<Token>>>;
+    /// Adds a token, or replaces the one of that name.
+    fn put_token(&self, token: Token) -> BoxFuture<'_, Result<()>>;
+    /// Forgets a token; answers whether there was one.
+    fn drop_token(&self, name: String) -> BoxFuture<'_, Result<bool>>;
+    /// Adds a line to an operation's timeline that changes nothing else.
+    fn witness(&self, key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>>;
+}
+
+/// A kind that its first claim declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned {
+    /// The kind.
+    pub kind: KindName,
+    /// Its declaration, as its first claim wrote it.
+    pub declaration: Arc<str>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A credential, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Token {
+    /// Who it is.
+    pub name: Arc<str>,
+    /// What it may do.
+    pub role: Arc<str>,
+    /// For whom.
+    pub tenant: Tenant,
+    /// SHA-256 of the secret, which has 256 random bits of its own.
+    pub digest: [u8; 32],
+    /// Since when.
+    pub created_at: Timestamp,
+}
+
+/// What a person watches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Operations of which nobody knows the outcome, by category.
+    pub unknown: Vec<(Category, u64)>,
+    /// Open incidents, by category.
+    pub open_incidents: Vec<(Category, u64)>,
 }
 
 /// A ledger's store.
-pub trait Store: Act + Keep + Look + 'static {
+pub trait Store: Act + Keep + Look + Share + 'static {
+    /// What it is called in metrics.
+    fn name(&self) -> &'static str;
     /// The keys that fingerprints are made with; shared by everyone on this store.
     fn keyring(&self) -> Arc<Keyring>;
     /// Takes an installation's name for as long as the guard lives; refused while a living process holds it.

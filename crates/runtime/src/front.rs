@@ -4,14 +4,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use onefold_core::error::{Class, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::ledger::{
     Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed,
 };
-use onefold_core::ports::{Act, Step, StepAnswer};
+use onefold_core::ports::{Act, Clock, Step, StepAnswer, Store};
 use onefold_core::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
+
+use crate::meter;
+use crate::settings::Settings;
 
 /// Hands single steps to the store in batches.
 #[derive(Clone)]
@@ -28,6 +32,7 @@ struct Alone {
     act: ActAlone,
     /// Steps in the last batch: where there was more than one, callers come together and batches serve them better.
     last_batch: AtomicUsize,
+    measure: Measure,
 }
 
 struct Waiting {
@@ -62,13 +67,17 @@ fn stopped() -> Error {
 
 impl Front {
     /// Starts the front on a thread of its own, where a store may block; it ends when every handle is gone.
-    pub(crate) fn start<S: Act + 'static>(store: Arc<S>, batch_max: usize, waiting_max: usize) -> Result<Self> {
-        let (queue, waiting) = mpsc::channel(waiting_max.max(1));
+    pub(crate) fn start<S: Store>(store: Arc<S>, settings: &Settings) -> Result<Self> {
+        let (queue, waiting) = mpsc::channel(settings.waiting_max.max(1));
+        let measure = Measure { store: store.name(), clock: Arc::clone(&settings.clock) };
         let lone_store = Arc::clone(&store);
-        let alone =
-            Arc::new(Alone { act: Box::new(move |step| lone_store.act_alone(step)), last_batch: AtomicUsize::new(0) });
-        let reach = Reach { queue: queue.downgrade(), alone: Arc::clone(&alone) };
-        let serving = serve(store, waiting, batch_max.max(1), reach);
+        let alone = Arc::new(Alone {
+            act: Box::new(move |step| lone_store.act_alone(step)),
+            last_batch: AtomicUsize::new(0),
+            measure: measure.clone(),
+        });
+        let reach = Reach { queue: queue.downgrade(), alone: Arc::clone(&alone), measure };
+        let serving = serve(store, waiting, settings.batch_max.max(1), reach);
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new()
             .name("onefold-front".to_owned())
@@ -120,7 +129,14 @@ impl Front {
         if !nobody_waits || self.alone.last_batch.load(Ordering::Relaxed) > 1 {
             return None;
         }
-        (self.alone.act)(step)
+        let began = self.alone.measure.begin();
+        let answer = (self.alone.act)(step)?;
+        self.alone.measure.end(began, 1);
+        match &answer {
+            Ok(_) => meter::answered(step, &answer),
+            Err(error) => meter::store_error("act", error),
+        }
+        Some(answer)
     }
 
     /// Gives back a grant whose caller is gone. Called from a destructor, so it must not wait.
@@ -146,6 +162,24 @@ fn mixed_up() -> Error {
 struct Reach {
     queue: mpsc::WeakSender<Waiting>,
     alone: Arc<Alone>,
+    measure: Measure,
+}
+
+/// Measures commits.
+#[derive(Clone)]
+struct Measure {
+    store: &'static str,
+    clock: Arc<dyn Clock>,
+}
+
+impl Measure {
+    fn begin(&self) -> Duration {
+        self.clock.monotonic()
+    }
+
+    fn end(&self, began: Duration, size: usize) {
+        meter::batch(self.store, size, self.clock.monotonic().saturating_sub(began));
+    }
 }
 
 impl Reach {
@@ -192,7 +226,10 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
     while let Some(batch) = stack.pop() {
         let (steps, answers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
         let steps = Arc::new(steps);
-        match store.act(Arc::clone(&steps)).await {
+        let began = reach.measure.begin();
+        let acted = store.act(Arc::clone(&steps)).await;
+        reach.measure.end(began, steps.len());
+        match acted {
             Ok(decided) => {
                 for ((step, answer), decided) in steps.iter().zip(answers).zip(decided) {
                     deliver(step, answer, decided, reach);
@@ -206,6 +243,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
                 stack.push(halves);
             }
             Err(error) => {
+                meter::store_error("act", &error);
                 for (step, answer) in steps.iter().zip(answers) {
                     deliver(step, answer, Err(error.share()), reach);
                 }
@@ -215,6 +253,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
 }
 
 fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Result<StepAnswer>, reach: &Reach) {
+    meter::answered(step, &decided);
     let release = match (step, &decided) {
         (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => reach.front().map(|front| {
             let release = ReleaseRequest {

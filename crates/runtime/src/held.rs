@@ -72,6 +72,11 @@ impl<S: Store> HeldLease<S> {
 
     /// Records what happened. Answered only after it is durable; the same again is accepted.
     pub async fn record(self, outcome: Outcome) -> Result<Status> {
+        self.report(outcome).await.map(|settled| settled.status)
+    }
+
+    /// The same, answered with when the next attempt may start.
+    pub async fn report(self, outcome: Outcome) -> Result<Settled> {
         outcome.checked()?;
         let request = record_request(&self.ledger, &self.terms, self.grip, outcome);
         accepted(self.ledger.inner.front.record(request).await?)
@@ -94,6 +99,15 @@ impl<S: Store> HeldLease<S> {
             Released::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
         }
     }
+}
+
+/// Where an operation stands after a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settled {
+    /// Where it stands.
+    pub status: Status,
+    /// When the next attempt may start.
+    pub next_attempt_at: Option<Timestamp>,
 }
 
 pub(crate) fn record_request<S: Store>(
@@ -121,10 +135,11 @@ fn refused(code: Code, detail: &str) -> Error {
 }
 
 /// Where the operation stands after a record, or why it was refused.
-pub(crate) fn accepted(recorded: Recorded) -> Result<Status> {
+pub(crate) fn accepted(recorded: Recorded) -> Result<Settled> {
     let named = |incident: Option<IncidentId>| incident.map(|id| format!("; see {id}")).unwrap_or_default();
     match recorded {
-        Recorded::Settled { status, .. } | Recorded::Already { status } => Ok(status),
+        Recorded::Settled { status, next_attempt_at } => Ok(Settled { status, next_attempt_at }),
+        Recorded::Already { status } => Ok(Settled { status, next_attempt_at: None }),
         Recorded::Refused(Refusal::NeverGranted) => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
         Recorded::Refused(Refusal::NotYours) => Err(refused(LEASE_NOT_YOURS, "this fence belongs to another attempt")),
         Recorded::Refused(Refusal::EvidenceRequired) => {

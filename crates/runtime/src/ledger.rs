@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use onefold_core::effect::{Class, Kinds, Terms};
-use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH, LIMIT_EXCEEDED, SHUTTING_DOWN};
+use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH, KIND_UNKNOWN, LIMIT_EXCEEDED, SHUTTING_DOWN};
 use onefold_core::ledger::{AttemptId, Holder};
 use onefold_core::operation::{KindName, OperationId};
 use onefold_core::ports::{Store, SweepScope};
@@ -85,7 +85,7 @@ impl<S: Store> Ledger<S> {
             checked_installation(name)?;
         }
         let name = settings.installation.as_deref().map(|name| store.hold(name)).transpose()?;
-        let front = Front::start(Arc::clone(&store), settings.batch_max, settings.waiting_max)?;
+        let front = Front::start(Arc::clone(&store), &settings)?;
         let inner = Inner {
             worker: settings.worker_name(),
             recorder: Recorder::new(front.clone(), &settings),
@@ -105,11 +105,12 @@ impl<S: Store> Ledger<S> {
     /// Declares a kind. A kind has one declaration: the same again is fine, a different one is refused.
     pub fn kind<C: Class>(&self, kind: Kind<C>) -> Result<KindHandle<S, C>> {
         let (terms, reconciler) = kind.declared()?;
-        question_required(&terms, reconciler.as_ref())?;
         Ok(KindHandle { ledger: self.clone(), terms: self.declare(terms, reconciler)?, class: PhantomData })
     }
 
-    fn declare(&self, terms: Terms, reconciler: Option<Reconciler>) -> Result<Arc<Terms>> {
+    /// Declares a kind whose class is known only at run time: from configuration, or from a caller's first claim.
+    pub fn declare(&self, terms: Terms, reconciler: Option<Reconciler>) -> Result<Arc<Terms>> {
+        question_required(&terms, reconciler.as_ref())?;
         let mut declared = self.inner.kinds.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = declared.kinds.get(&terms.kind) {
             if **known == terms {
@@ -167,6 +168,16 @@ impl<S: Store> Ledger<S> {
     /// The declared kinds.
     pub fn kinds(&self) -> Arc<Kinds> {
         Arc::clone(&self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).kinds)
+    }
+
+    /// What the declaration of a kind fixed.
+    pub fn terms(&self, kind: &KindName) -> Result<Arc<Terms>> {
+        let declared = self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        declared
+            .kinds
+            .get(kind)
+            .cloned()
+            .ok_or_else(|| Error::new(KIND_UNKNOWN, format!("kind {kind} is not declared")))
     }
 
     pub(crate) fn reconcilers(&self) -> HashMap<KindName, Reconciler> {

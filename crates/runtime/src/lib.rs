@@ -14,10 +14,12 @@
 //! | `attempt` | what a closure is handed; `may_send` |
 //! | `call` | what a failed call means |
 //! | `held` | a lease in the caller's hand |
+//! | `outside` | callers outside the process |
 //! | `front` | one at a time outside, batches inside |
 //! | `recorder`, `journal` | outcomes that could not be recorded |
 //! | `sweeper`, `reconciler`, `pruner` | the loops |
 //! | `every` | what these loops share |
+//! | `meter` | the metrics, each named once |
 //! | `settings` | every limit and interval |
 //! | `system` | the system's clock and chance |
 
@@ -29,8 +31,10 @@ mod held;
 mod journal;
 mod kind;
 mod ledger;
+mod meter;
 mod once;
 mod operation;
+mod outside;
 mod perform;
 mod pruner;
 mod reconciler;
@@ -42,12 +46,14 @@ mod system;
 
 pub use attempt::{Attempt, Quiet, TooLate};
 pub use call::CallFailure;
-pub use held::{Claimed, HeldLease};
+pub use held::{Claimed, HeldLease, Settled};
 pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
 pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
 pub use ledger::{KindHandle, Ledger, Started};
+pub use meter::processed;
 pub use once::Once;
 pub use operation::Operation;
+pub use outside::OutsideClaim;
 pub use perform::{Performed, Rejection};
 pub use pruner::FileArchive;
 pub use settings::Settings;

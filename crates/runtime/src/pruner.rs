@@ -20,6 +20,9 @@ use crate::ledger::Ledger;
 /// Rows one commit of the pruner touches at most.
 const SLICE: usize = 500;
 
+/// Rows a dry run counts at most.
+const DRY_RUN_MAX: usize = 10_000;
+
 pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
     every(ledger, ledger.inner.settings.prune_every, |ledger| {
         Box::pin(async move {
@@ -35,17 +38,30 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
 impl<S: Store> Ledger<S> {
     /// Applies every kind's retention now. A duplicate of a forgotten operation **is performed**.
     pub async fn prune(&self) -> Result<Pruned> {
-        let rules: Vec<(KindName, Retention)> = self
-            .kinds()
+        let archive = self.inner.settings.archive.as_ref().map(|folder| FileArchive::new(folder)).transpose()?;
+        self.prune_into(archive.map(|archive| Arc::new(archive) as Arc<dyn Archive>)).await
+    }
+
+    /// What [`Ledger::prune`] would delete now, up to a slice of it.
+    pub async fn prune_dry_run(&self) -> Result<Pruned> {
+        let request = PruneRequest { rules: self.retentions(), limit: DRY_RUN_MAX, archive: None, dry_run: true };
+        self.inner.store.prune(request).await
+    }
+
+    fn retentions(&self) -> Vec<(KindName, Retention)> {
+        self.kinds()
             .values()
             .filter(|terms| terms.retention.id_for.is_some() || terms.retention.result_for.is_some())
             .map(|terms| (terms.kind.clone(), terms.retention))
-            .collect();
+            .collect()
+    }
+
+    /// Applies every kind's retention now, into this archive.
+    pub async fn prune_into(&self, archive: Option<Arc<dyn Archive>>) -> Result<Pruned> {
+        let rules = self.retentions();
         if rules.is_empty() {
             return Ok(Pruned::default());
         }
-        let archive = self.inner.settings.archive.as_ref().map(|folder| FileArchive::new(folder)).transpose()?;
-        let archive = archive.map(|archive| Arc::new(archive) as Arc<dyn Archive>);
         let mut total = Pruned::default();
         loop {
             let request = PruneRequest { rules: rules.clone(), limit: SLICE, archive: archive.clone(), dry_run: false };

@@ -14,7 +14,25 @@ pub(crate) fn translate(cause: rusqlite::Error) -> Error {
     let extended = cause.sqlite_error().map_or(ffi::SQLITE_ERROR, |error| error.extended_code);
     let (code, detail) = named(extended);
     let detail = if code == INVARIANT_BROKEN { format!("{detail}: {cause}") } else { detail.to_owned() };
-    Error::new(code, detail).caused_by(cause)
+    Error::new(code, detail).stored_as(native(extended)).caused_by(cause)
+}
+
+/// SQLite's own name of a result code.
+fn native(extended: i32) -> &'static str {
+    match (extended, extended & 0xff) {
+        (ffi::SQLITE_BUSY_SNAPSHOT, _) => "SQLITE_BUSY_SNAPSHOT",
+        (_, ffi::SQLITE_BUSY) => "SQLITE_BUSY",
+        (_, ffi::SQLITE_LOCKED) => "SQLITE_LOCKED",
+        (_, ffi::SQLITE_READONLY) => "SQLITE_READONLY",
+        (_, ffi::SQLITE_FULL) => "SQLITE_FULL",
+        (_, ffi::SQLITE_CORRUPT) => "SQLITE_CORRUPT",
+        (_, ffi::SQLITE_NOTADB) => "SQLITE_NOTADB",
+        (_, ffi::SQLITE_IOERR) => "SQLITE_IOERR",
+        (_, ffi::SQLITE_CANTOPEN) => "SQLITE_CANTOPEN",
+        (_, ffi::SQLITE_TOOBIG) => "SQLITE_TOOBIG",
+        (_, ffi::SQLITE_CONSTRAINT) => "SQLITE_CONSTRAINT",
+        _ => "SQLITE_ERROR",
+    }
 }
 
 /// A failure on the user's own connection.

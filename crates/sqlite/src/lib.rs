@@ -16,6 +16,7 @@
 //! | `keep` | sweep, reconcile, resolve |
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
+//! | `share` | pinned kinds, tokens, who looked |
 //! | `once`, `transaction` | the user's own transaction |
 //! | `write` | carries a transition out |
 //! | `row` | columns and entries |
@@ -35,6 +36,7 @@ mod once;
 mod open;
 mod prune;
 mod row;
+mod share;
 mod sql;
 mod transaction;
 mod write;

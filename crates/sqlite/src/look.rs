@@ -7,7 +7,8 @@ use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, GroupKey, Incident, IncidentId};
 use onefold_core::ledger::{Entry, TimelineEvent, timeline};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
-use onefold_core::ports::{BoxFuture, Filter, IncidentFilter, Listed, Look, Page, Store};
+use onefold_core::ports::{BoxFuture, Counts, Filter, IncidentFilter, Listed, Look, Page, Store};
+use onefold_core::retry::Category;
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
 
@@ -48,9 +49,22 @@ impl Look for Sqlite {
                 .call(move |connection| query(connection, sql::INCIDENT_GROUPS, [text(tenant.as_str())], read_group)),
         )
     }
+
+    fn counts(&self) -> BoxFuture<'_, Result<Counts>> {
+        Box::pin(self.inner.reader.call(|connection| {
+            Ok(Counts {
+                unknown: query(connection, sql::COUNT_UNKNOWN, [], read_count)?,
+                open_incidents: query(connection, sql::COUNT_OPEN_INCIDENTS, [], read_count)?,
+            })
+        }))
+    }
 }
 
 impl Store for Sqlite {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
     fn keyring(&self) -> Arc<Keyring> {
         Arc::clone(&self.inner.keyring)
     }
@@ -116,6 +130,13 @@ fn incidents(connection: &Connection, filter: &IncidentFilter, page: Page) -> Re
 fn listed<T>(rows: Vec<(T, i64)>, limit: usize) -> Listed<T> {
     let next = (rows.len() == limit).then(|| rows.last().map(|(_, seq)| *seq)).flatten();
     Listed { items: rows.into_iter().map(|(item, _)| item).collect(), next }
+}
+
+fn read_count(found: &rusqlite::Row<'_>) -> Result<(Category, u64)> {
+    let category: Option<String> = found.get(0).map_err(translate)?;
+    let count: i64 = found.get(1).map_err(translate)?;
+    let category = category.as_deref().and_then(Category::parse).unwrap_or(Category::HolderLost);
+    Ok((category, u64::try_from(count).unwrap_or(0)))
 }
 
 fn read_group(found: &rusqlite::Row<'_>) -> Result<Group> {

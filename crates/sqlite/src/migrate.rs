@@ -4,7 +4,7 @@ use std::path::Path;
 
 use onefold_core::error::DATABASE_TOO_NEW;
 use onefold_core::{Error, Result, Timestamp};
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{opening, translate};
 use crate::sql;
@@ -20,8 +20,35 @@ pub struct Migration {
 }
 
 /// Every migration of this version.
-pub(crate) const MIGRATIONS: &[Migration] =
-    &[Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") }];
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
+    Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
+];
+
+/// What a file lacks, without changing it. A file that is not there lacks everything.
+pub(crate) fn missing(path: &Path) -> Result<Vec<Migration>> {
+    if !path.exists() {
+        return Ok(MIGRATIONS.to_vec());
+    }
+    let connection =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|cause| opening(path, cause))?;
+    let begun = connection.table_exists(None, "onefold_migrations").map_err(|cause| opening(path, cause))?;
+    let newest = if begun { newest(&connection, path)? } else { 0 };
+    Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
+}
+
+/// The newest migration of a file; one that this program does not know is refused.
+fn newest(connection: &Connection, path: &Path) -> Result<i64> {
+    let newest: i64 = connection.query_row(sql::MIGRATIONS, [], |row| row.get(0)).map_err(translate)?;
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if newest > known {
+        return Err(Error::new(
+            DATABASE_TOO_NEW,
+            format!("{}: the database is at migration {newest}, this program knows {known}", path.display()),
+        ));
+    }
+    Ok(newest)
+}
 
 /// Applies what the file lacks; refuses a file that a newer version has migrated.
 pub(crate) fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> Result<()> {
@@ -34,14 +61,7 @@ pub(crate) fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> R
 
 fn apply_missing(connection: &Connection, path: &Path, now: Timestamp) -> Result<()> {
     connection.execute_batch(sql::MIGRATIONS_TABLE).map_err(|cause| opening(path, cause))?;
-    let newest: i64 = connection.query_row(sql::MIGRATIONS, [], |row| row.get(0)).map_err(translate)?;
-    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
-    if newest > known {
-        return Err(Error::new(
-            DATABASE_TOO_NEW,
-            format!("{}: the database is at migration {newest}, this program knows {known}", path.display()),
-        ));
-    }
+    let newest = newest(connection, path)?;
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > newest) {
         connection.execute_batch(migration.sql).map_err(translate)?;
         connection

@@ -94,6 +94,16 @@ impl Sqlite {
     }
 }
 
+impl Sqlite {
+    /// The migrations that opening this file would apply. Nothing is changed.
+    pub async fn missing_migrations(path: impl Into<PathBuf>) -> Result<Vec<migrate::Migration>> {
+        let path = path.into();
+        tokio::task::spawn_blocking(move || migrate::missing(&path))
+            .await
+            .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "looking was cut short").caused_by(cause))?
+    }
+}
+
 struct Opened {
     writer: Connection,
     reader: Connection,

@@ -2,7 +2,7 @@
 
 use onefold_core::error::INVARIANT_BROKEN;
 use onefold_core::incident::Incident;
-use onefold_core::ledger::{Attempt, Entry, Note, Transition};
+use onefold_core::ledger::{Attempt, Ending, Entry, Note, Transition};
 use onefold_core::operation::OperationKey;
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params_from_iter};
@@ -104,6 +104,7 @@ pub(crate) fn carry_out(connection: &Connection, mut transition: Transition) -> 
         }
     }
     if let Some(past) = &transition.past {
+        count_past(past);
         execute(connection, sql::KEEP_ATTEMPT, row::attempt_cells(past))?;
     }
     if let Some(note) = &transition.note {
@@ -111,6 +112,16 @@ pub(crate) fn carry_out(connection: &Connection, mut transition: Transition) -> 
     }
     execute(connection, sql::UPDATE, row::cells(&transition.entry))?;
     Ok(transition.entry)
+}
+
+/// Attempts that went silent, and those that spoke too late.
+fn count_past(past: &Attempt) {
+    let name = match past.ending {
+        Ending::Expired => "onefold_leases_expired_total",
+        Ending::Late => "onefold_late_records_total",
+        Ending::Recorded | Ending::Released => return,
+    };
+    metrics::counter!(name, "kind" => past.key.kind.to_string()).increment(1);
 }
 
 fn find_open_incident(connection: &Connection, key: &OperationKey) -> Result<Option<Incident>> {
@@ -148,7 +159,8 @@ fn write_incident(connection: &Connection, incident: &Incident) -> Result<()> {
     execute(connection, sql::WRITE_INCIDENT, cells).map(drop)
 }
 
-fn add_note(connection: &Connection, key: &OperationKey, note: &Note) -> Result<()> {
+/// Adds a line to an operation's timeline.
+pub(crate) fn add_note(connection: &Connection, key: &OperationKey, note: &Note) -> Result<()> {
     let [tenant, kind, id] = row::key_cells(key);
     let text = |value: &str| Cell::Text(value.to_owned().into());
     let cells = [

@@ -1,10 +1,13 @@
 //! Reads.
 
+use std::collections::BTreeMap;
+
 use onefold_core::error::Result;
 use onefold_core::incident::{Group, Incident, grouped};
-use onefold_core::ledger::{Attempt, Entry, Note, TimelineEvent, timeline};
+use onefold_core::ledger::{Attempt, Entry, Note, Status, TimelineEvent, timeline};
 use onefold_core::operation::{OperationKey, Tenant};
-use onefold_core::ports::{BoxFuture, Filter, IncidentFilter, Listed, Look, Page};
+use onefold_core::ports::{BoxFuture, Counts, Filter, IncidentFilter, Listed, Look, Page};
+use onefold_core::retry::Category;
 
 use super::Model;
 
@@ -52,6 +55,26 @@ impl Look for Model {
             Ok(grouped(open.cloned()))
         })
     }
+
+    fn counts(&self) -> BoxFuture<'_, Result<Counts>> {
+        Box::pin(async move {
+            let data = self.data();
+            let unknown = data.entries.values().filter(|(_, entry)| entry.status == Status::Unknown);
+            let open = data.incidents.values().filter(|incident| incident.is_open());
+            Ok(Counts {
+                unknown: counted(unknown.map(|(_, entry)| entry.category.unwrap_or(Category::HolderLost))),
+                open_incidents: counted(open.map(|incident| incident.category)),
+            })
+        })
+    }
+}
+
+fn counted(categories: impl Iterator<Item = Category>) -> Vec<(Category, u64)> {
+    let mut counts = BTreeMap::new();
+    for category in categories {
+        *counts.entry(category).or_default() += 1;
+    }
+    counts.into_iter().collect()
 }
 
 fn listed<T: Clone>(mut found: Vec<(i64, &T)>, page: Page) -> Listed<T> {

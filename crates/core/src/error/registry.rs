@@ -261,4 +261,112 @@ crate::codes! {
         first_check "the row that the message names",
         safe_action "none: keep the database and report it",
         escalation "engineering";
+    /// The kind is not declared
+    KIND_UNKNOWN: Contract, status 400, retry Never, owner Caller, visible External;
+        summary "no configuration and no earlier claim declares this kind",
+        first_check "the kind's name in the call and in the configuration",
+        safe_action "declare the kind in the configuration, or send `declare` with the claim",
+        escalation "the caller's team";
+    /// No credential was given, or it is not known
+    AUTHENTICATION_REQUIRED: Authorization, status 401, retry Never, owner Caller, visible External;
+        summary "the request carries no bearer token that this server knows",
+        first_check "the token file beside the database, or `onefold token list`",
+        safe_action "send `Authorization: Bearer TOKEN`; `onefold token show` prints where the token is",
+        escalation "the administrator of this server";
+    /// The credential does not allow this
+    AUTHORIZATION_DENIED: Authorization, status 403, retry Never, owner Caller, visible External;
+        summary "the token's role does not allow this call",
+        first_check "the token's role in `onefold token list`",
+        safe_action "use a token with the role that the call needs",
+        escalation "the administrator of this server";
+    /// The request comes from a place that is not let in
+    REQUEST_ORIGIN_REFUSED: Authorization, status 403, retry Never, owner Caller, visible External;
+        summary "the Host or Origin header names a place that this server does not answer to",
+        first_check "the address in the client, and `hosts` in the configuration",
+        safe_action "call the server by its own address, or add the name to `hosts`",
+        escalation "the administrator of this server";
+    /// The request's body is malformed
+    REQUEST_BODY_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the body is no JSON, has unknown or missing fields, or is nested too deeply",
+        first_check "the body against /openapi.json",
+        safe_action "mend the request",
+        escalation "the caller's team";
+    /// The request's path or query is malformed
+    REQUEST_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "a path or query parameter is unknown or has no such value",
+        first_check "the parameters against /openapi.json",
+        safe_action "mend the request",
+        escalation "the caller's team";
+    /// The request's body is too large
+    REQUEST_TOO_LARGE: Validation, status 413, retry Never, owner Caller, visible External;
+        summary "the body is larger than this server reads",
+        first_check "what the body holds; a claim needs the request or its digest, not files",
+        safe_action "send `requestDigest` instead of the request, or a reference instead of the result",
+        escalation "the administrator, who may raise `body_bytes_max`";
+    /// The body's media type is not JSON
+    MEDIA_TYPE_UNSUPPORTED: Validation, status 415, retry Never, owner Caller, visible External;
+        summary "this call takes application/json",
+        first_check "the Content-Type header",
+        safe_action "send Content-Type: application/json",
+        escalation "the caller's team";
+    /// There is no such route
+    ROUTE_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
+        summary "this server has no such path",
+        first_check "the path against /openapi.json",
+        safe_action "mend the request",
+        escalation "the caller's team";
+    /// The route does not take this method
+    METHOD_NOT_ALLOWED: Validation, status 405, retry Never, owner Caller, visible External;
+        summary "the path exists, but not with this method",
+        first_check "the method against /openapi.json",
+        safe_action "mend the request",
+        escalation "the caller's team";
+    /// There is no such incident
+    INCIDENT_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
+        summary "no incident has this id",
+        first_check "the id, and the tenant of the credential",
+        safe_action "list the incidents and take the id from there",
+        escalation "the operator on duty";
+    /// There is no such token
+    TOKEN_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
+        summary "no token has this name",
+        first_check "`onefold token list`",
+        safe_action "use a name from the list",
+        escalation "the administrator of this server";
+    /// The configuration is wrong
+    CONFIGURATION_INVALID: Contract, status 400, retry Never, owner Operator, visible External;
+        summary "a file, variable or flag sets something that does not exist or has no such value",
+        first_check "the place that the message names",
+        safe_action "mend that place; `onefold config` shows what counts and where it came from",
+        escalation "the administrator of this server";
+    /// The address cannot be listened on
+    ADDRESS_UNAVAILABLE: Operational, status 503, retry OperatorDecides, owner Operator, visible External;
+        summary "another program has the address, or it is none of this machine",
+        first_check "who listens there",
+        safe_action "stop the other program, or choose another address with --listen",
+        escalation "the administrator of this machine";
+    /// The server cannot be reached
+    SERVER_UNREACHABLE: Dependency, status 503, retry OnlyIfIdempotent, owner Operator, visible External;
+        summary "the Onefold server did not answer",
+        first_check "whether `onefold serve` runs, and its address",
+        safe_action "start it, or give its address with --server",
+        escalation "the administrator of this server";
+    /// The command ended with a failure
+    COMMAND_FAILED: DomainRule, status 409, retry OperatorDecides, owner Caller, visible External;
+        summary "the command that was run once ended with another exit code than 0",
+        first_check "what it wrote: `onefold operations result`",
+        safe_action "mend the cause, then run it again under the same id",
+        escalation "the command's owner";
+    /// The command cannot be started
+    COMMAND_NOT_STARTED: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the program does not exist or cannot be executed; nothing ran",
+        first_check "the program's name and the search path",
+        safe_action "mend the command line, then run it again under the same id",
+        escalation "the command's owner";
+    /// The command did not end by itself
+    COMMAND_KILLED: Operational, status 503, retry OperatorDecides, owner Operator, visible External;
+        summary "the command was ended by a signal or at its deadline; what it did until then is not known",
+        first_check "what the command changes, and whether it is changed",
+        safe_action "settle it with `onefold incidents resolve`",
+        escalation "the command's owner";
 }

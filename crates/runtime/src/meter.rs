@@ -1,0 +1,76 @@
+//! The metrics of the runtime, each named once. Labels come from closed sets: no id is ever a label.
+
+use std::time::Duration;
+
+use metrics::{counter, histogram};
+use onefold_core::error::{ALL, CodeName};
+use onefold_core::ledger::{Claim, Outcome, Source};
+use onefold_core::operation::KindName;
+use onefold_core::ports::{Step, StepAnswer};
+use onefold_core::{Error, Result};
+
+/// A batch was committed, or was not.
+pub(crate) fn batch(store: &'static str, size: usize, took: Duration) {
+    #[expect(clippy::cast_precision_loss, reason = "a batch has at most some hundred steps")]
+    histogram!("onefold_batch_size", "store" => store).record(size as f64);
+    histogram!("onefold_commit_seconds", "store" => store).record(took.as_secs_f64());
+}
+
+/// A step was answered.
+pub(crate) fn answered(step: &Step, answer: &Result<StepAnswer>) {
+    match (step, answer) {
+        (Step::Claim(request), Ok(StepAnswer::Claim(claim))) => {
+            claimed(&request.key.kind, request.origin.source, claim);
+        }
+        (Step::Record(request), Ok(StepAnswer::Record(_))) => recorded(&request.key.kind, &request.outcome),
+        _ => {}
+    }
+}
+
+fn claimed(kind: &KindName, source: Source, claim: &Claim) {
+    let (answer, known) = match claim {
+        Claim::Granted(lease) => ("granted", lease.fence > 1),
+        Claim::Replay(_) => ("replay", true),
+        Claim::InFlight { .. } => ("in_flight", true),
+        Claim::Conflict => ("conflict", true),
+        Claim::Unknown { .. } => ("unknown", true),
+        Claim::Waiting { .. } => ("waiting", true),
+    };
+    counter!("onefold_claims_total", "kind" => kind.to_string(), "answer" => answer).increment(1);
+    let name = if known { "onefold_dedup_hits_total" } else { "onefold_dedup_misses_total" };
+    counter!(name, "boundary" => source.as_str(), "kind" => kind.to_string()).increment(1);
+}
+
+fn recorded(kind: &KindName, outcome: &Outcome) {
+    let Some(failure) = outcome.failure() else { return };
+    let retryable = matches!(outcome, Outcome::FailedRetryable(_));
+    counter!(
+        "onefold_application_errors_total",
+        "kind" => kind.to_string(),
+        "error_code" => code_label(&failure.code),
+        "retryable" => if retryable { "true" } else { "false" },
+    )
+    .increment(1);
+}
+
+/// A registered code; a caller's own code is `other`, because callers are many and labels must be few.
+fn code_label(code: &CodeName) -> &'static str {
+    ALL.iter().find(|known| *code == **known).map_or("other", |known| known.as_str())
+}
+
+/// The store refused or failed.
+pub(crate) fn store_error(operation: &'static str, error: &Error) {
+    counter!(
+        "onefold_store_errors_total",
+        "operation" => operation,
+        "sql_state" => error.native().unwrap_or("none").to_owned(),
+        "constraint" => "none",
+    )
+    .increment(1);
+}
+
+/// An attempt took this long from its grant to its record.
+pub fn processed(boundary: Source, kind: &KindName, took: Duration) {
+    histogram!("onefold_processing_seconds", "boundary" => boundary.as_str(), "kind" => kind.to_string())
+        .record(took.as_secs_f64());
+}
