@@ -2,6 +2,10 @@
 
 mod place;
 mod policy;
+mod question;
+
+pub use place::{Place, suggestion};
+pub use question::DeclaredQuestion;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +20,6 @@ use crate::fingerprint::Mode;
 use crate::operation::KindName;
 use crate::retry::{Category, Schedule};
 use crate::time::parse_duration;
-use place::Place;
 
 #[derive(Deserialize)]
 struct File {
@@ -60,6 +63,15 @@ struct DeclaredRetention {
     redelivery: Option<Spanned<String>>,
 }
 
+/// A kind as configuration declares it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredKind {
+    /// Everything but how to ask.
+    pub terms: Terms,
+    /// How the provider is asked, where the policy asks.
+    pub question: Option<DeclaredQuestion>,
+}
+
 /// The kinds that `text` declares; `file` is named in every error.
 ///
 /// ```
@@ -71,10 +83,19 @@ struct DeclaredRetention {
 /// let error = onefold_core::declare::kinds("onefold.toml", text).unwrap_err();
 /// assert!(error.detail().starts_with("onefold.toml:4:14: kind \"payment.register\""));
 /// ```
-pub fn kinds(file: &str, text: &str) -> Result<Vec<Terms>> {
+pub fn kinds(file: &str, text: &str) -> Result<Vec<DeclaredKind>> {
     let place = Place::new(file, text);
     let parsed: File = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
-    parsed.kind.into_iter().map(|(name, declared)| terms(&place, &name, declared)).collect()
+    parsed.kind.into_iter().map(|(name, declared)| kind(&place, &name, declared)).collect()
+}
+
+fn kind(place: &Place<'_>, name: &Spanned<String>, declared: Declared) -> Result<DeclaredKind> {
+    let question = match &declared.on_unknown {
+        None => None,
+        Some(value) => question::read(value.get_ref())
+            .map_err(|error| place.wrap(value.span(), &format!("kind {:?}", name.get_ref()), &error))?,
+    };
+    Ok(DeclaredKind { terms: terms(place, name, declared)?, question })
 }
 
 fn terms(place: &Place<'_>, name: &Spanned<String>, declared: Declared) -> Result<Terms> {
@@ -182,13 +203,13 @@ mod tests {
 
     #[test]
     fn an_illegal_pair_names_file_line_and_what_is_allowed() {
-        let text = "\n[kind.\"payment.register\"]\nclass = \"financial-or-legal\"\non_unknown = { ask = \"GET x\" }\n";
+        let text = "\n[kind.\"payment.register\"]\nclass = \"financial-or-legal\"\non_unknown = { ask = \"GET http://x/{id}\" }\n";
         let error = kinds("onefold.toml", text).unwrap_err();
         assert_eq!(error.code(), POLICY_NOT_ALLOWED);
         assert_eq!(
             error.detail(),
             "onefold.toml:4:14: kind \"payment.register\": class financial-or-legal may not `ask` on an unknown outcome\n  \
-             4 | on_unknown = { ask = \"GET x\" }\n    |              ^^^^^^^^^^^^^^^^^"
+             4 | on_unknown = { ask = \"GET http://x/{id}\" }\n    |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"
         );
         assert_eq!(error.next_step(), "allowed: escalate, same_key, void");
     }
@@ -205,7 +226,8 @@ mod tests {
             retry.rate_limited = { schedule = ["1m", "5m"], because = "quota resets each minute" }
             retention = { id = "30d", redelivery = "7d" }
         "#;
-        let terms = kinds("onefold.toml", text).unwrap().remove(0);
+        let DeclaredKind { terms, question } = kinds("onefold.toml", text).unwrap().remove(0);
+        assert_eq!(question.unwrap().url, "https://notices.internal/?operation={id}");
         assert_eq!(terms.contract.policy(), &Policy::Ask { settle: Duration::from_mins(20) });
         assert_eq!(terms.deadline_for, Duration::from_secs(10));
         assert_eq!(terms.dependency.as_deref(), Some("notice-service"));
@@ -217,7 +239,8 @@ mod tests {
         let rows = [
             ("[kind.k]\nclass = \"magic\"", ":2:9:", "use one of"),
             ("[kind.k]\nclass = \"pure\"\ndeadline = \"soon\"", ":3:12:", "write"),
-            ("[kind.k]\nclass = \"pure\"\ndeadlin = \"1s\"", ":3:1", "deadlin"),
+            ("[kind.k]\nclass = \"pure\"\ndeadlin = \"1s\"", ":3:1", "did you mean `deadline`?"),
+            ("[kind.k]\nclass = \"converging\"\non_unknown = { ask = \"GET x\" }", ":3:14:", "http://"),
             ("[kind.\"two words\"]\nclass = \"pure\"", ":1:7:", "ASCII"),
             ("[kind.k]\nclass = \"pure\"\non_unknown = \"guess\"", ":3:14:", "escalate"),
             ("[kind.k]\nclass = \"converging\"\non_unknown = { same_key = \"K\" }", ":3:14:", "provider_memory"),

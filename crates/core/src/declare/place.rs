@@ -4,18 +4,20 @@ use std::ops::Range;
 
 use crate::error::{DECLARATION_INVALID, Error};
 
-pub(super) struct Place<'a> {
+/// A text with the name of its file.
+pub struct Place<'a> {
     file: &'a str,
     text: &'a str,
 }
 
 impl<'a> Place<'a> {
-    pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+    /// A text from this file.
+    pub fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text }
     }
 
     /// `file:line:column: what`, the line itself, and a caret under the span.
-    pub(super) fn show(&self, span: Range<usize>, what: &str) -> String {
+    pub fn show(&self, span: Range<usize>, what: &str) -> String {
         let start = span.start.min(self.text.len());
         let line_start = self.text[..start].rfind('\n').map_or(0, |at| at + 1);
         let line_end = self.text[start..].find('\n').map_or(self.text.len(), |at| start + at);
@@ -40,6 +42,29 @@ impl<'a> Place<'a> {
     /// What the parser itself did not understand.
     pub(super) fn malformed(&self, cause: &toml::de::Error) -> Error {
         let span = cause.span().unwrap_or(0..0);
-        Error::new(DECLARATION_INVALID, self.show(span, cause.message()))
+        let shown = self.show(span, cause.message());
+        match misspelt(cause.message()) {
+            Some(meant) => Error::new(DECLARATION_INVALID, shown).hint(format!("did you mean `{meant}`?")),
+            None => Error::new(DECLARATION_INVALID, shown),
+        }
     }
+}
+
+/// The name that a parser's message about an unknown one probably means.
+fn misspelt(message: &str) -> Option<String> {
+    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let word = quoted.next()?;
+    suggestion(word, quoted).map(str::to_owned)
+}
+
+/// The known name that a misspelt one probably means.
+///
+/// ```
+/// use onefold_core::declare::suggestion;
+/// assert_eq!(suggestion("databse", ["database", "listen"]), Some("database"));
+/// assert_eq!(suggestion("colour", ["database", "listen"]), None);
+/// ```
+pub fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|name| (strsim::jaro_winkler(word, name), name));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, name)| name)
 }
