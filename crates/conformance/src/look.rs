@@ -58,6 +58,7 @@ pub async fn operations_are_found_by_every_filter<H: Harness>() {
     let text = |value: &str| Some(value.to_owned());
     let code = |category: Category| Some(category.code().name());
     let rows: Vec<(Filter, &[&str])> = vec![
+        (Filter { id: Some(onefold_core::operation::OperationId::parse("C").expect("an id")), ..any() }, &["C"]),
         (any(), &["D", "C", "B", "A"]),
         (Filter { kind: Some(notice.kind.clone()), ..any() }, &["D", "B", "A"]),
         (Filter { status: Some(Status::Unknown), ..any() }, &["D"]),

@@ -17,7 +17,7 @@ use crate::ledger::{
     Claim, ClaimRequest, Completion, Entry, Note, Once, OnceRequest, ReconcileRequest, Reconciled, RecordRequest,
     Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
 };
-use crate::operation::{KindName, OperationKey, Tenant};
+use crate::operation::{KindName, OperationId, OperationKey, Tenant};
 use crate::retry::Category;
 use crate::time::Timestamp;
 
@@ -322,6 +322,7 @@ pub trait Archive: Send + Sync {
 #[expect(missing_docs, reason = "each narrows the list by the field of that name")]
 pub struct Filter {
     pub tenant: Tenant,
+    pub id: Option<OperationId>,
     pub kind: Option<KindName>,
     pub status: Option<Status>,
     pub business_key: Option<String>,

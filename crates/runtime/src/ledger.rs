@@ -118,10 +118,7 @@ impl<S: Store> Ledger<S> {
             }
             return Err(Error::new(KIND_MISMATCH, format!("kind {} was declared before with other terms", terms.kind)));
         }
-        if declared.kinds.len() >= KINDS_MAX {
-            return Err(Error::new(LIMIT_EXCEEDED, format!("more than {KINDS_MAX} kinds are declared"))
-                .hint("a kind is a sort of operation, not one operation: put what varies into the id"));
-        }
+        few_enough(declared.kinds.len())?;
         let terms = Arc::new(terms);
         let mut kinds = Kinds::clone(&declared.kinds);
         kinds.insert(terms.kind.clone(), Arc::clone(&terms));
@@ -168,6 +165,12 @@ impl<S: Store> Ledger<S> {
     /// The declared kinds.
     pub fn kinds(&self) -> Arc<Kinds> {
         Arc::clone(&self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner).kinds)
+    }
+
+    /// Refuses a further kind where there are as many as may be.
+    pub fn may_declare(&self, kind: &KindName) -> Result<()> {
+        let declared = self.inner.kinds.read().unwrap_or_else(PoisonError::into_inner);
+        if declared.kinds.contains_key(kind) { Ok(()) } else { few_enough(declared.kinds.len()) }
     }
 
     /// What the declaration of a kind fixed.
@@ -226,6 +229,14 @@ impl<S: Store> Ledger<S> {
         }
         drop(self.inner.name.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
+}
+
+fn few_enough(kinds: usize) -> Result<()> {
+    if kinds < KINDS_MAX {
+        return Ok(());
+    }
+    Err(Error::new(LIMIT_EXCEEDED, format!("more than {KINDS_MAX} kinds are declared"))
+        .hint("a kind is a sort of operation, not one operation: put what varies into the id"))
 }
 
 /// An installation's name becomes part of a file's name.

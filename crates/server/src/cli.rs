@@ -1,28 +1,111 @@
 //! What can be typed; every command ends in an exit code.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use onefold_core::Result;
+use onefold_core::ports::{Faults, NoFaults};
 
-use crate::commands::demo;
+use crate::commands::{
+    completions, configuration, demo, explain, incidents, migrate, operations, prune, run, serve, token,
+};
+use crate::config::Config;
 use crate::exit::{Exit, complain};
 
+const AFTER_HELP: &str = "\
+Examples:
+  onefold                                  serve ./onefold.db on 127.0.0.1:7070
+  onefold run --id backup:2026-11-15 -- ./backup.sh
+  onefold incidents                        what needs a person
+  onefold demo                             see the promise
+
+Exit codes: 0 done, 1 refused, 2 wrong usage, 65 bad data, 66 not found, 69 unavailable, 70 defect,
+75 try later, 77 not allowed, 78 wrong configuration, 79 outcome unknown. `run` ends with the command's own code.";
+
 #[derive(Debug, Parser)]
-#[command(name = "onefold", version, about = "Side effects that take hold once, whatever fails")]
+#[command(name = "onefold", version, about = "Side effects that take hold once, whatever fails", after_help = AFTER_HELP)]
 struct Cli {
+    #[command(flatten)]
+    shared: Shared,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// See the promise: the same requests through a naive worker, a table and Onefold
-    Demo(demo::DemoArgs),
+/// What every command takes.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "For every command")]
+pub(crate) struct Shared {
+    /// Configuration file; `onefold.toml` here if there is one
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where the ledger is, such as sqlite:onefold.db
+    #[arg(long, global = true, value_name = "URL")]
+    database: Option<String>,
+    /// A running server to speak to, such as <http://127.0.0.1:7070>
+    #[arg(long, global = true, value_name = "URL")]
+    server: Option<String>,
+    /// Where the token is
+    #[arg(long, global = true, value_name = "FILE")]
+    token_file: Option<String>,
+    /// How much is logged: error, warn, info, debug
+    #[arg(long, global = true, value_name = "LEVEL")]
+    log: Option<String>,
+    /// Print JSON for scripts
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
 }
 
-/// Parses the command line and runs it.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve the ledger to any language (the default)
+    Serve(serve::ServeArgs),
+    /// Run a command once: a duplicate gets its recorded output
+    Run(run::RunArgs),
+    /// See the promise: the same requests through a naive worker, a table and Onefold
+    Demo(demo::DemoArgs),
+    /// Look at operations
+    Operations(operations::OperationsArgs),
+    /// See and settle what needs a person
+    Incidents(incidents::IncidentsArgs),
+    /// Apply retention now
+    Prune(prune::PruneArgs),
+    /// Bring the database to this version
+    Migrate(migrate::MigrateArgs),
+    /// Add, list and remove tokens
+    Token(token::TokenArgs),
+    /// Show every setting and where it came from
+    Config(configuration::ConfigArgs),
+    /// Say what a word or an error code means
+    Explain(explain::ExplainArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// What a command is handed.
+pub(crate) struct Context {
+    pub(crate) config: Config,
+    pub(crate) json: bool,
+    pub(crate) faults: Arc<dyn Faults>,
+}
+
+/// Runs this process' command line.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    run_with(std::env::args_os(), Arc::new(NoFaults))
+}
+
+/// Runs a command line with places where a test stops the process.
+pub fn run_with(arguments: impl IntoIterator<Item = OsString>, faults: Arc<dyn Faults>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(told) => {
+            // Help goes to stdout and is no failure; a mistake goes to stderr and is.
+            let _ = told.print();
+            return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
+        }
+    };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(cause) => {
@@ -30,14 +113,63 @@ pub fn main() -> ExitCode {
             return Exit::Defect.into();
         }
     };
-    let ended = runtime.block_on(async {
-        match cli.command {
-            Some(Command::Demo(args)) => demo::demo(args).await,
-            None => Ok(ExitCode::SUCCESS),
-        }
-    });
+    let ended = runtime.block_on(carry_out(cli, faults));
+    // Reads that are still under way on other threads have nobody waiting for them.
+    runtime.shutdown_background();
     ended.unwrap_or_else(|error| {
         complain(&error);
         Exit::of(&error).into()
     })
+}
+
+async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
+    let Cli { shared, command } = cli;
+    let command = command.unwrap_or_else(|| Command::Serve(serve::ServeArgs::default()));
+    match command {
+        // These need no configuration, and work with a broken one.
+        Command::Demo(args) => return demo::demo(args).await,
+        Command::Explain(args) => return explain::explain(&args, shared.json),
+        Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
+        _ => {}
+    }
+    let mut flags = shared.flags();
+    if let Command::Serve(args) = &command {
+        flags.extend(args.flags());
+    }
+    let config = Config::load(shared.config.as_deref(), &flags)?;
+    crate::log::start(&config, matches!(command, Command::Serve(_)))?;
+    let context = Context { config, json: shared.json, faults };
+    match command {
+        Command::Serve(_) => serve::serve(&context).await,
+        Command::Run(args) => run::run(&context, args).await,
+        Command::Operations(args) => operations::operations(&context, args).await,
+        Command::Incidents(args) => incidents::incidents(&context, args).await,
+        Command::Prune(args) => prune::prune(&context, &args).await,
+        Command::Migrate(args) => migrate::migrate(&context, &args).await,
+        Command::Token(args) => token::token(&context, args).await,
+        Command::Config(args) => configuration::configuration(&context, &args),
+        Command::Demo(_) | Command::Explain(_) | Command::Completions(_) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+impl Shared {
+    fn flags(&self) -> Vec<(&'static str, String)> {
+        let given = [
+            ("database", &self.database),
+            ("server", &self.server),
+            ("token_file", &self.token_file),
+            ("log", &self.log),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        Cli::command().debug_assert();
+    }
 }

@@ -1,3 +1,13 @@
 //! A file a command.
 
+pub(crate) mod completions;
+pub(crate) mod configuration;
 pub(crate) mod demo;
+pub(crate) mod explain;
+pub(crate) mod incidents;
+pub(crate) mod migrate;
+pub(crate) mod operations;
+pub(crate) mod prune;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod token;

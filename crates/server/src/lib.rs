@@ -4,11 +4,31 @@
 //!
 //! | room | what it does |
 //! |---|---|
-//! | `cli` | what can be typed; help and exit codes |
+//! | `cli` | what can be typed |
 //! | `commands` | a file a command |
+//! | `exit` | how a command ends, for shells and for people |
+//! | `config` | defaults, file, environment, flags; each value with its origin |
+//! | `app` | the ledger, opened; kinds declared and pinned |
+//! | `declaration` | a kind as its first claim declares it |
+//! | `question` | a provider asked over HTTP |
+//! | `identity` | who calls, and what a role may do |
+//! | `api` | the ledger over HTTP |
+//! | `serve` | listening and draining |
+//! | `client` | how commands reach the ledger |
+//! | `table`, `log` | what people see |
 
+mod api;
+mod app;
 mod cli;
+mod client;
 mod commands;
+mod config;
+mod declaration;
 mod exit;
+mod identity;
+mod log;
+mod question;
+mod serve;
+mod table;
 
-pub use cli::main;
+pub use cli::{main, run_with};

@@ -6,7 +6,7 @@ use onefold_core::error::CodeName;
 use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, GroupKey, Incident, IncidentId};
 use onefold_core::ledger::{Entry, TimelineEvent, timeline};
-use onefold_core::operation::{KindName, OperationKey, Tenant};
+use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::ports::{BoxFuture, Counts, Filter, IncidentFilter, Listed, Look, Page, Store};
 use onefold_core::retry::Category;
 use onefold_core::{Result, Timestamp};
@@ -87,10 +87,11 @@ fn opt_time(at: Option<Timestamp>) -> Cell<'static> {
 }
 
 fn list(connection: &Connection, filter: &Filter, page: Page) -> Result<Listed<Entry>> {
-    let sql = match (&filter.business_key, &filter.process_instance_key) {
-        (Some(_), _) => sql::LIST_BY_BUSINESS_KEY,
-        (None, Some(_)) => sql::LIST_BY_PROCESS_INSTANCE,
-        (None, None) => sql::LIST,
+    let sql = match (&filter.id, &filter.business_key, &filter.process_instance_key) {
+        (Some(_), _, _) => sql::LIST_BY_ID,
+        (None, Some(_), _) => sql::LIST_BY_BUSINESS_KEY,
+        (None, None, Some(_)) => sql::LIST_BY_PROCESS_INSTANCE,
+        (None, None, None) => sql::LIST,
     };
     let limit = page.limit.clamp(1, Page::LIMIT_MAX);
     let cells = [
@@ -104,6 +105,7 @@ fn list(connection: &Connection, filter: &Filter, page: Page) -> Result<Listed<E
         opt_time(filter.until),
         page.after.map_or(Cell::Null, Cell::Int),
         count(limit),
+        opt_text(filter.id.as_ref().map(OperationId::as_str)),
     ];
     // The sequence number stands behind the entry's own columns.
     let rows = query(connection, sql, cells, |found| Ok((row::entry(found)?, found.get(49).map_err(translate)?)))?;

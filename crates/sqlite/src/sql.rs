@@ -20,6 +20,7 @@ queries! {
     HELD = "ledger/held";
     DUE = "ledger/due";
     LIST = "ledger/list";
+    LIST_BY_ID = "ledger/list_by_id";
     LIST_BY_BUSINESS_KEY = "ledger/list_by_business_key";
     LIST_BY_PROCESS_INSTANCE = "ledger/list_by_process_instance";
     EXPIRED_IDS = "ledger/expired_ids";

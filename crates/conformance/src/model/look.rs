@@ -93,6 +93,7 @@ fn wanted(filter: &Filter, entry: &Entry) -> bool {
     let text =
         |wanted: Option<&String>, found: Option<&str>| wanted.is_none_or(|wanted| found == Some(wanted.as_str()));
     filter.tenant == entry.key.tenant
+        && is(filter.id.as_ref(), Some(&entry.key.id))
         && is(filter.kind.as_ref(), Some(&entry.key.kind))
         && is(filter.status.as_ref(), Some(&entry.status))
         && is(filter.error_code.as_ref(), entry.error_code.as_ref())

@@ -220,6 +220,7 @@ fn grant_again(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decisio
         unknown_since: None,
         next_ask_at: None,
         asks: 0,
+        result: None,
         error_code: None,
         category: None,
         dependency: None,

@@ -77,6 +77,16 @@ impl StoredResult {
         Self::Kept { content_type: Arc::from("application/json"), bytes: bytes.into() }
     }
 
+    fn digest_into(&self, hasher: &mut Sha256) {
+        match self {
+            Self::Kept { content_type, bytes } => {
+                hasher.update(Digest::of(bytes).0);
+                hasher.update(content_type.as_bytes());
+            }
+            Self::Digest { digest, .. } => hasher.update(digest.0),
+        }
+    }
+
     /// The same within a limit; what is larger becomes its digest.
     #[must_use]
     pub fn within(self, bytes_max: usize, reference: Option<&Arc<str>>) -> Self {
@@ -113,6 +123,9 @@ pub struct Failure {
     pub retry_after: Option<Duration>,
     /// What happened, in a sentence; redacted before it is kept.
     pub detail: Option<Arc<str>>,
+    /// What duplicates of a final failure are answered with: the provider's own words.
+    #[serde(default)]
+    pub result: Option<StoredResult>,
 }
 
 impl Failure {
@@ -125,6 +138,7 @@ impl Failure {
             side_effect,
             retry_after: None,
             detail: None,
+            result: None,
         }
     }
 
@@ -137,6 +151,7 @@ impl Failure {
             side_effect: SideEffect::NotApplied,
             retry_after: None,
             detail: None,
+            result: None,
         }
     }
 }
@@ -186,19 +201,16 @@ impl Outcome {
         hasher.update(self.status().as_str());
         match self {
             Self::Completed(completion) => {
-                match &completion.result {
-                    StoredResult::Kept { content_type, bytes } => {
-                        hasher.update(Digest::of(bytes).0);
-                        hasher.update(content_type.as_bytes());
-                    }
-                    StoredResult::Digest { digest, .. } => hasher.update(digest.0),
-                }
+                completion.result.digest_into(&mut hasher);
                 hasher.update(completion.evidence.as_deref().unwrap_or_default());
             }
             Self::FailedFinal(failure) | Self::FailedRetryable(failure) | Self::Unknown(failure) => {
                 hasher.update(failure.code.as_str());
                 hasher.update(failure.category.map_or("", Category::as_str));
                 hasher.update(failure.side_effect.as_str());
+                if let Some(result) = &failure.result {
+                    result.digest_into(&mut hasher);
+                }
             }
         }
         Digest::half(&hasher.finalize())
@@ -211,18 +223,21 @@ impl Outcome {
             bounded("detail", failure.detail.as_deref(), Self::TEXT_BYTES_MAX)?;
             bounded("dependency", failure.dependency.as_deref(), 100)?;
         }
-        match self {
-            Self::Completed(Completion { result: StoredResult::Kept { content_type, bytes }, .. }) => {
-                bounded("content type", Some(content_type), 255)?;
-                // A batch holds many of these in memory at once.
-                if bytes.len() > 64 * 1024 * 1024 {
-                    return Err(Error::new(LIMIT_EXCEEDED, "the result has more than 64 MiB")
-                        .hint("store it elsewhere and record a reference"));
-                }
-                Ok(())
+        let result = match self {
+            Self::Completed(completion) => Some(&completion.result),
+            Self::FailedFinal(failure) | Self::FailedRetryable(failure) | Self::Unknown(failure) => {
+                failure.result.as_ref()
             }
-            Self::Completed(_) | Self::FailedFinal(_) | Self::FailedRetryable(_) | Self::Unknown(_) => Ok(()),
+        };
+        if let Some(StoredResult::Kept { content_type, bytes }) = result {
+            bounded("content type", Some(content_type), 255)?;
+            // A batch holds many of these in memory at once.
+            if bytes.len() > 64 * 1024 * 1024 {
+                return Err(Error::new(LIMIT_EXCEEDED, "the result has more than 64 MiB")
+                    .hint("store it elsewhere and record a reference"));
+            }
         }
+        Ok(())
     }
 }
 

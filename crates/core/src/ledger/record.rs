@@ -355,6 +355,7 @@ fn failed(entry: &Entry, failure: &Failure, request: &RecordRequest, now: Timest
         error_code: Some(failure.code.clone()),
         category: failure.category,
         dependency: failure.dependency.clone().or_else(|| request.terms.dependency.clone()),
+        result: failure.result.clone().map(|result| result.within(request.terms.result_bytes_max, None)),
         ..recorded(entry, request, now)
     }
 }

@@ -23,6 +23,7 @@ const INDEXED: &[(&str, &str)] = &[
     query!("ledger/delete_operations"),
     query!("ledger/delete_attempts"),
     query!("ledger/delete_notes"),
+    query!("ledger/list_by_id"),
     query!("ledger/count_unknown"),
     query!("incident/find_open"),
     query!("incident/groups"),

@@ -1,0 +1,118 @@
+//! The ledger over HTTP, for any language.
+//!
+//! | file | what it answers |
+//! |---|---|
+//! | `claims` | may I perform? |
+//! | `records` | what happened: complete, fail, unknown, release, renew |
+//! | `operations` | get, list, timeline, result |
+//! | `incidents` | the work list and its verbs, one and many |
+//! | `health` | alive, ready, metrics |
+//! | `gate` | who is let in |
+//! | `problem` | every error |
+//! | `extract` | bodies, paths and queries, each mistake with its place |
+
+mod claims;
+mod extract;
+mod gate;
+mod health;
+mod incidents;
+mod openapi;
+mod operations;
+mod problem;
+mod records;
+mod shapes;
+mod verbs;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware;
+use axum::{Extension, Router};
+use metrics_exporter_prometheus::PrometheusHandle;
+use onefold_core::Result;
+use onefold_core::error::{AUTHORIZATION_DENIED, Error, METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::app::App;
+use crate::identity::{Credentials, Identity, Permission};
+
+pub(crate) use gate::Gate;
+pub(crate) use problem::Problem;
+
+/// What every handler is handed.
+pub(crate) struct Api {
+    pub(crate) app: Arc<App>,
+    /// Told apart from any other server on the same address.
+    pub(crate) instance: String,
+    pub(crate) metrics: Option<PrometheusHandle>,
+    pub(crate) grants: claims::Grants,
+    draining: AtomicBool,
+}
+
+/// How handlers share it.
+pub(crate) type Shared = Arc<Api>;
+
+impl Api {
+    pub(crate) fn new(app: Arc<App>, instance: String, metrics: Option<PrometheusHandle>) -> Shared {
+        Arc::new(Self { app, instance, metrics, grants: claims::Grants::default(), draining: AtomicBool::new(false) })
+    }
+
+    /// From now on not ready: a load balancer sends nothing new.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::Relaxed)
+    }
+}
+
+/// Refuses a caller whose role does not allow it.
+pub(crate) fn need(who: &Identity, permission: Permission) -> Result<()> {
+    if who.role.may(permission) {
+        return Ok(());
+    }
+    let needs = match permission {
+        Permission::Look => "reader",
+        Permission::Act => "caller",
+        Permission::Decide => "operator",
+        Permission::Administer => "administrator",
+    };
+    Err(Error::new(AUTHORIZATION_DENIED, format!("{} is {}; this call needs {needs}", who.name, who.role.as_str())))
+}
+
+/// The API behind a gate that asks for credentials.
+pub(crate) fn served(api: &Shared, credentials: Arc<Credentials>, gate: Gate, body_bytes_max: usize) -> Router {
+    let gate = Arc::new((gate, credentials));
+    routes(api, body_bytes_max)
+        .layer(middleware::from_fn_with_state(gate, gate::guard))
+        .layer(CatchPanicLayer::custom(problem::of_panic))
+        .layer(middleware::from_fn(gate::correlate))
+}
+
+/// The API for a command in the same process, which has the file and needs no credential.
+pub(crate) fn here(api: &Shared, who: Identity) -> Router {
+    routes(api, 64 * 1024 * 1024)
+        .layer(Extension(who))
+        .layer(CatchPanicLayer::custom(problem::of_panic))
+        .layer(middleware::from_fn(gate::correlate))
+}
+
+fn routes(api: &Shared, body_bytes_max: usize) -> Router {
+    let (documented, _) = openapi::routes().split_for_parts();
+    documented
+        .fallback(|request: Request| async move {
+            Problem::from(Error::new(ROUTE_NOT_FOUND, format!("there is no {}", short(request.uri().path()))))
+        })
+        .method_not_allowed_fallback(|request: Request| async move {
+            let what = format!("{} does not take {}", short(request.uri().path()), request.method());
+            Problem::from(Error::new(METHOD_NOT_ALLOWED, what))
+        })
+        .layer(DefaultBodyLimit::max(body_bytes_max))
+        .with_state(Arc::clone(api))
+}
+
+fn short(path: &str) -> String {
+    path.chars().take(200).collect()
+}

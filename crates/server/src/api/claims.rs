@@ -1,0 +1,348 @@
+//! May I perform? One claim, or many in one call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use onefold_core::error::{
+    FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
+};
+use onefold_core::ledger::{AttemptId, Claim, Lease, Origin, Source};
+use onefold_core::operation::{KindName, OperationId};
+use onefold_core::time::parse_duration;
+use onefold_core::{Error, Result, Timestamp};
+use onefold_runtime::OutsideClaim;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::extract::Body;
+use super::gate::Correlation;
+use super::problem::{Problem, ProblemBody};
+use super::shapes::OutcomeView;
+use super::{Shared, need};
+use crate::declaration::Declaration;
+use crate::identity::{Identity, Permission};
+
+/// Claims one call may bring.
+const BATCH_MAX: usize = 256;
+
+/// Someone asks to perform.
+///
+/// `attemptId` is a random UUID, made in memory right before this call: never stored, derived or used
+/// again after a restart. **The same id again is permission to act again**: that is how an answer that
+/// was lost on its way is asked for once more.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ClaimBody {
+    /// What sort of operation it is.
+    #[schema(example = "notice.issue-formal")]
+    kind: String,
+    /// The operation, from business identity: the same for every attempt.
+    #[schema(example = "CASE-2026-000091:ISSUE_FORMAL_NOTICE:BREACH")]
+    id: String,
+    /// Random, made right before this call.
+    attempt_id: Uuid,
+    /// What is to be performed; compared with what the id was used for before. This or `requestDigest`.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    request: Option<Box<RawValue>>,
+    /// The caller's own digest of what is to be performed.
+    #[serde(default)]
+    request_digest: Option<String>,
+    /// What sort of effect the kind has; needed with the first claim of a kind that no configuration declares.
+    #[serde(default)]
+    declare: Option<Declaration>,
+    /// How long this attempt may take, where that differs from the kind's deadline.
+    #[serde(default)]
+    #[schema(example = "5m")]
+    deadline: Option<String>,
+    /// Where the attempt runs, for people; the credential's name where it is left out.
+    #[serde(default)]
+    worker: Option<String>,
+    /// How it came in: `http`, `job`, `message`, `cli` or `api`, which is the default.
+    #[serde(default)]
+    source: Option<String>,
+    #[serde(default)]
+    business_key: Option<String>,
+    #[serde(default)]
+    correlation_id: Option<String>,
+    #[serde(default)]
+    process_id: Option<String>,
+    #[serde(default)]
+    definition_key: Option<String>,
+    #[serde(default)]
+    definition_version: Option<String>,
+    #[serde(default)]
+    process_instance_key: Option<String>,
+    #[serde(default)]
+    element_id: Option<String>,
+    #[serde(default)]
+    job_key: Option<String>,
+}
+
+/// Many claims; each is answered by itself.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClaimsBody {
+    /// At most 256.
+    claims: Vec<ClaimBody>,
+}
+
+/// The answers, in order.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ClaimsAnswer {
+    answers: Vec<OneAnswer>,
+}
+
+/// An answer, or why there is none.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum OneAnswer {
+    Claim(ClaimAnswer),
+    Problem { problem: ProblemBody },
+}
+
+/// The answer to a claim.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(tag = "claim", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub(crate) enum ClaimAnswer {
+    /// Act, until the deadline.
+    Granted {
+        operation: String,
+        fence: u64,
+        /// Which attempt it is, 1 for the first.
+        attempt: u32,
+        deadline: String,
+        /// The deadline for a clock of one's own: measure it from before the claim was sent.
+        deadline_in_seconds: f64,
+        /// Until when silence is believed to be work; renew before then.
+        lease_until: String,
+        /// The key to send to the provider, the same for every attempt.
+        provider_key: String,
+        /// What is known of earlier attempts.
+        earlier: &'static str,
+    },
+    /// It was done; here is what was recorded.
+    Replay { operation: String, outcome: OutcomeView },
+    /// Someone else holds a live lease.
+    InFlight { operation: String, retry_after_seconds: u64 },
+    /// The same id was used for another request.
+    Conflict { operation: String, code: &'static str },
+    /// Nobody knows whether it took hold; do not act.
+    Unknown {
+        operation: String,
+        since: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        next_ask: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        incident: Option<String>,
+    },
+    /// Backoff.
+    Waiting { operation: String, until: String, retry_after_seconds: u64 },
+}
+
+/// Claims an operation: the answer says whether to act.
+#[utoipa::path(
+    post, path = "/v1/claims", tag = "ledger", request_body = ClaimBody,
+    responses(
+        (status = 200, description = "One of six answers", body = ClaimAnswer),
+        (status = "4XX", description = "The claim is malformed or not allowed", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "5XX", description = "Nothing was granted", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn claim(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Extension(correlation): Extension<Correlation>,
+    Body(body): Body<ClaimBody>,
+) -> Result<Json<ClaimAnswer>, Problem> {
+    need(&who, Permission::Act)?;
+    Ok(Json(claim_one(&api, &who, &correlation, body).await?))
+}
+
+/// Claims many operations; one commit serves them all.
+#[utoipa::path(
+    post, path = "/v1/claims/batch", tag = "ledger", request_body = ClaimsBody,
+    responses(
+        (status = 200, description = "An answer or a problem for each claim, in order", body = ClaimsAnswer),
+        (status = "4XX", description = "The batch is malformed or not allowed", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "5XX", description = "Nothing was granted", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn claim_many(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Extension(correlation): Extension<Correlation>,
+    Body(body): Body<ClaimsBody>,
+) -> Result<Json<ClaimsAnswer>, Problem> {
+    need(&who, Permission::Act)?;
+    if body.claims.len() > BATCH_MAX {
+        let what = format!("{} claims are more than {BATCH_MAX}", body.claims.len());
+        return Err(Error::new(LIMIT_EXCEEDED, what).hint("send several batches").into());
+    }
+    let mut asking = tokio::task::JoinSet::new();
+    for (index, claim) in body.claims.into_iter().enumerate() {
+        let (api, who, correlation) = (Arc::clone(&api), who.clone(), correlation.clone());
+        asking.spawn(async move { (index, claim_one(&api, &who, &correlation, claim).await) });
+    }
+    let mut answers: Vec<(usize, OneAnswer)> = Vec::with_capacity(asking.len());
+    while let Some(joined) = asking.join_next().await {
+        let (index, answer) = joined.map_err(|cause| {
+            Error::new(onefold_core::error::UNEXPECTED, "a claim of the batch was cut short").caused_by(cause)
+        })?;
+        answers.push((
+            index,
+            match answer {
+                Ok(answer) => OneAnswer::Claim(answer),
+                Err(error) => OneAnswer::Problem { problem: ProblemBody::of(&error) },
+            },
+        ));
+    }
+    answers.sort_by_key(|(index, _)| *index);
+    Ok(Json(ClaimsAnswer { answers: answers.into_iter().map(|(_, answer)| answer).collect() }))
+}
+
+async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body: ClaimBody) -> Result<ClaimAnswer> {
+    let kind = KindName::parse(&body.kind)?;
+    let id = OperationId::parse(&body.id)?;
+    let key = onefold_core::operation::OperationKey::new(who.tenant.clone(), kind.clone(), id.clone());
+    let claim = OutsideClaim {
+        tenant: who.tenant.clone(),
+        id,
+        request: subject(&body)?,
+        attempt_id: attempt(body.attempt_id)?,
+        origin: origin(&body, correlation)?,
+        worker: worker(&body, who)?,
+        deadline_for: body.deadline.as_deref().map(deadline).transpose()?,
+    };
+    let terms = api.app.kind(&kind, body.declare.as_ref()).await?;
+    let answer = api.app.ledger.claim(&terms, claim).await?;
+    if let Claim::Granted(lease) = &answer {
+        api.grants.began(lease);
+    }
+    Ok(answered(&key.reference(), answer, api.app.now()))
+}
+
+fn answered(operation: &str, claim: Claim, now: Timestamp) -> ClaimAnswer {
+    let operation = operation.to_owned();
+    match claim {
+        Claim::Granted(lease) => ClaimAnswer::Granted {
+            operation,
+            fence: lease.fence,
+            attempt: lease.attempt,
+            deadline: lease.deadline.to_string(),
+            deadline_in_seconds: lease.deadline_in.as_secs_f64(),
+            lease_until: lease.lease_until.to_string(),
+            provider_key: lease.provider_key.to_string(),
+            earlier: lease.earlier.as_str(),
+        },
+        Claim::Replay(replay) => ClaimAnswer::Replay { operation, outcome: replay.into() },
+        Claim::InFlight { retry_after } => ClaimAnswer::InFlight { operation, retry_after_seconds: whole(retry_after) },
+        Claim::Conflict => ClaimAnswer::Conflict { operation, code: OPERATION_CONFLICT.as_str() },
+        Claim::Unknown { since, next_ask, incident } => ClaimAnswer::Unknown {
+            operation,
+            since: since.to_string(),
+            next_ask: next_ask.map(|at| at.to_string()),
+            incident: incident.map(|id| id.to_string()),
+        },
+        Claim::Waiting { until } => {
+            ClaimAnswer::Waiting { operation, until: until.to_string(), retry_after_seconds: whole(until.since(now)) }
+        }
+    }
+}
+
+/// Whole seconds, never too few.
+fn whole(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
+/// What is fingerprinted: the request itself, or the caller's digest of it.
+fn subject(body: &ClaimBody) -> Result<Vec<u8>> {
+    match (&body.request, &body.request_digest) {
+        (Some(request), None) => Ok(request.get().as_bytes().to_vec()),
+        (None, Some(digest)) if (8..=256).contains(&digest.len()) => {
+            Ok(serde_json::json!({ "requestDigest": digest }).to_string().into_bytes())
+        }
+        (None, Some(_)) => Err(Error::new(FINGERPRINT_INVALID, "requestDigest has 8 to 256 characters")
+            .hint("send a SHA-256 in hexadecimal")),
+        (Some(_), Some(_)) => {
+            Err(Error::new(REQUEST_BODY_INVALID, "request and requestDigest are both given").hint("send one of them"))
+        }
+        (None, None) => Err(Error::new(REQUEST_BODY_INVALID, "neither request nor requestDigest is given")
+            .hint("send what is to be performed, so that one id for two requests is noticed")),
+    }
+}
+
+/// A caller's attempt id. The nil UUID is what a forgotten one looks like.
+pub(crate) fn attempt(id: Uuid) -> Result<AttemptId> {
+    if id.is_nil() || id.is_max() {
+        return Err(Error::new(OPERATION_ID_INVALID, "the attempt id is not random")
+            .hint("make a new random UUID in memory right before each claim"));
+    }
+    Ok(AttemptId::from_uuid(id))
+}
+
+fn deadline(text: &str) -> Result<Duration> {
+    parse_duration(text).filter(|wait| !wait.is_zero()).ok_or_else(|| {
+        Error::new(REQUEST_BODY_INVALID, format!("deadline: {text:?} is no duration")).hint("write \"10s\" or \"5m\"")
+    })
+}
+
+fn worker(body: &ClaimBody, who: &Identity) -> Result<Arc<str>> {
+    match &body.worker {
+        None => Ok(Arc::clone(&who.name)),
+        Some(worker) if (1..=200).contains(&worker.len()) && !worker.contains(char::is_control) => {
+            Ok(Arc::from(worker.as_str()))
+        }
+        Some(_) => Err(Error::new(LIMIT_EXCEEDED, "worker has 1 to 200 bytes and no control characters")),
+    }
+}
+
+fn origin(body: &ClaimBody, correlation: &Correlation) -> Result<Origin> {
+    let text = |text: &Option<String>| text.as_deref().map(Arc::from);
+    let source = match body.source.as_deref() {
+        None => Source::Api,
+        Some(text) => Source::parse(text).ok_or_else(|| {
+            Error::new(REQUEST_BODY_INVALID, "there is no such source").hint("use http, job, message, api or cli")
+        })?,
+    };
+    Ok(Origin {
+        source,
+        business_key: text(&body.business_key),
+        correlation_id: text(&body.correlation_id).or_else(|| Some(Arc::from(correlation.0.as_str()))),
+        process_id: text(&body.process_id),
+        definition_key: text(&body.definition_key),
+        definition_version: text(&body.definition_version),
+        process_instance_key: text(&body.process_instance_key),
+        element_id: text(&body.element_id),
+        job_key: text(&body.job_key),
+    })
+}
+
+/// When grants of this life began, to measure how long callers take. A forgotten one is not measured.
+#[derive(Default)]
+pub(crate) struct Grants {
+    began: Mutex<HashMap<AttemptId, Instant>>,
+}
+
+impl Grants {
+    /// Grants that are remembered at most.
+    const MAX: usize = 100_000;
+
+    fn began(&self, lease: &Lease) {
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        if began.len() < Self::MAX {
+            began.insert(lease.attempt_id, Instant::now());
+        }
+    }
+
+    /// How long an attempt took; told once.
+    pub(crate) fn ended(&self, attempt_id: AttemptId) -> Option<Duration> {
+        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
+        began.remove(&attempt_id).map(|at| at.elapsed())
+    }
+}

@@ -1,0 +1,171 @@
+//! Who is let in: by the right name, from the right page, with a known token. And what every answer carries.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use metrics::counter;
+use onefold_core::Error;
+use onefold_core::error::REQUEST_ORIGIN_REFUSED;
+
+use super::problem::{Answered, Problem};
+use crate::identity::Credentials;
+
+/// Answered without a token.
+const OPEN: [&str; 2] = ["/health", "/ready"];
+
+const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+
+/// The names this server answers to.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    names: Vec<String>,
+}
+
+impl Gate {
+    /// A gate for this address and these names.
+    pub(crate) fn new(listen: SocketAddr, hosts: &[String]) -> Self {
+        let port = listen.port();
+        let mut names = vec![listen.to_string()];
+        if listen.ip().is_loopback() {
+            names.extend(["localhost", "127.0.0.1", "[::1]"].map(|host| format!("{host}:{port}")));
+        }
+        names.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
+        Self { names }
+    }
+
+    fn knows(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        // A name without its port is what a proxy on the usual port sends.
+        self.names.iter().any(|name| *name == host)
+    }
+
+    /// Refuses a name that is not ours, which is how a web page reaches a local server, and a page that is not ours.
+    fn check(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Error> {
+        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).or(authority);
+        match host {
+            Some(host) if self.knows(host) => {}
+            Some(host) => return Err(refused("Host", host)),
+            None => return Err(refused("Host", "nothing")),
+        }
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            return Ok(());
+        };
+        let origin = origin.to_str().unwrap_or("?");
+        let name = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        if name.is_some_and(|name| self.knows(name)) { Ok(()) } else { Err(refused("Origin", origin)) }
+    }
+}
+
+fn refused(header: &str, value: &str) -> Error {
+    let value: String = value.chars().take(100).collect();
+    Error::new(REQUEST_ORIGIN_REFUSED, format!("{header} {value:?} is not one of this server's names"))
+}
+
+/// Lets a request in with its identity, or answers why not.
+pub(crate) async fn guard(
+    State(gate): State<Arc<(Gate, Arc<Credentials>)>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let (gate, credentials) = &*gate;
+    if let Err(error) = gate.check(request.headers(), request.uri().authority().map(axum::http::uri::Authority::as_str))
+    {
+        return Problem::from(error).into_response();
+    }
+    if !OPEN.contains(&request.uri().path()) {
+        let bearer = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let secret = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
+        match credentials.identify(secret).await {
+            Ok(identity) => _ = request.extensions_mut().insert(identity),
+            Err(error) => return Problem::from(error).into_response(),
+        }
+    }
+    next.run(request).await
+}
+
+/// Gives every request a correlation id, every answer that id, and counts both.
+pub(crate) async fn correlate(mut request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let id = correlation_id(request.headers());
+    request.extensions_mut().insert(Correlation(id.clone()));
+    let mut response = next.run(request).await;
+    let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
+    counter!(
+        "onefold_http_requests_total",
+        "route" => route.unwrap_or_else(|| "none".to_owned()),
+        "status" => response.status().as_str().to_owned(),
+        "error_code" => code,
+    )
+    .increment(1);
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(&id) {
+        headers.insert(CORRELATION_ID, value);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The id of the trace that a request belongs to.
+#[derive(Debug, Clone)]
+pub(crate) struct Correlation(pub(crate) String);
+
+fn correlation_id(headers: &HeaderMap) -> String {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let shaped = |id: &&str| {
+        (1..=128).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c))
+    };
+    // The trace id of a W3C traceparent is its second part.
+    let traced = text("traceparent").and_then(|value| value.split('-').nth(1)).filter(|id| id.len() == 32);
+    text("x-correlation-id")
+        .filter(shaped)
+        .or(traced.filter(shaped))
+        .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(set: &[(&'static str, &'static str)]) -> HeaderMap {
+        set.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn only_our_own_names_and_pages_are_let_in() {
+        let gate = Gate::new("127.0.0.1:7070".parse().unwrap(), &["Ledger.internal".to_owned()]);
+        let rows: [(&[_], bool); 8] = [
+            (&[("host", "127.0.0.1:7070")], true),
+            (&[("host", "LOCALHOST:7070")], true),
+            (&[("host", "ledger.internal")], true),
+            (&[("host", "evil.example:7070")], false),
+            (&[("host", "127.0.0.1:7071")], false),
+            (&[("host", "localhost:7070"), ("origin", "http://localhost:7070")], true),
+            (&[("host", "localhost:7070"), ("origin", "https://evil.example")], false),
+            (&[("host", "localhost:7070"), ("origin", "null")], false),
+        ];
+        for (set, let_in) in rows {
+            assert_eq!(gate.check(&headers(set), None).is_ok(), let_in, "{set:?}");
+        }
+        assert!(gate.check(&HeaderMap::new(), None).is_err());
+        assert!(gate.check(&HeaderMap::new(), Some("localhost:7070")).is_ok());
+    }
+
+    #[test]
+    fn a_correlation_id_is_taken_from_the_caller_or_made() {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        assert_eq!(correlation_id(&headers(&[("x-correlation-id", "CASE-7")])), "CASE-7");
+        assert_eq!(correlation_id(&headers(&[("traceparent", trace)])), "4bf92f3577b34da6a3ce929d0e0e4736");
+        for bad in ["", "two words", "\u{7f}"] {
+            let mut set = HeaderMap::new();
+            if let Ok(value) = HeaderValue::from_str(bad) {
+                set.insert(CORRELATION_ID, value);
+            }
+            assert_eq!(correlation_id(&set).len(), 32, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Alive, ready, measured.
+
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use metrics::gauge;
+use onefold_core::error::{ALL, ROUTE_NOT_FOUND, SHUTTING_DOWN};
+use onefold_core::ports::Look as _;
+use onefold_core::retry::Category;
+use onefold_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::problem::{Problem, ProblemBody, kebab};
+use super::{Shared, need};
+use crate::identity::{Identity, Permission};
+
+/// This server lives.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub(crate) struct Health {
+    #[schema(example = "ok")]
+    pub(crate) status: String,
+    pub(crate) version: String,
+    /// Different for every start of a server.
+    pub(crate) instance: String,
+}
+
+/// Whether the process lives. Says nothing of the database: a restart would not mend that.
+#[utoipa::path(
+    get, path = "/health", tag = "server", security(()),
+    responses((status = 200, description = "It lives", body = Health)),
+)]
+pub(crate) async fn health(State(api): State<Shared>) -> Json<Health> {
+    Json(Health {
+        status: "ok".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        instance: api.instance.clone(),
+    })
+}
+
+/// Whether it can serve: the database answers, and it is not stopping.
+#[utoipa::path(
+    get, path = "/ready", tag = "server", security(()),
+    responses(
+        (status = 200, description = "It serves", body = Health),
+        (status = "5XX", description = "It does not serve now", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn ready(State(api): State<Shared>) -> Result<Json<Health>, Problem> {
+    if api.is_draining() {
+        return Err(Error::new(SHUTTING_DOWN, "this server drains").into());
+    }
+    api.app.ledger.store().counts().await?;
+    Ok(health(State(api)).await)
+}
+
+/// Metrics for Prometheus.
+#[utoipa::path(
+    get, path = "/metrics", tag = "server",
+    responses(
+        (status = 200, description = "Prometheus text", body = String, content_type = "text/plain"),
+        (status = "4XX", description = "Not let in", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn metrics(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+) -> Result<Response, Problem> {
+    need(&who, Permission::Look)?;
+    let counts = api.app.ledger.store().counts().await?;
+    show("onefold_unknown_outcomes", &counts.unknown);
+    show("onefold_open_incidents", &counts.open_incidents);
+    let text = api.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}
+
+/// Every category is shown, so that one whose last incident was closed falls to zero.
+fn show(name: &'static str, counts: &[(Category, u64)]) {
+    for category in Category::ALL {
+        let count = counts.iter().find(|(known, _)| known == category).map_or(0, |(_, count)| *count);
+        #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+        gauge!(name, "category" => category.as_str()).set(count as f64);
+    }
+}
+
+/// The page of an error code: what is wrong, what to check first, what is safe.
+#[utoipa::path(
+    get, path = "/errors/{code}", tag = "server",
+    params(("code" = String, Path, description = "A code in small letters with dashes")),
+    responses(
+        (status = 200, description = "The page", body = String, content_type = "text/plain"),
+        (status = "4XX", description = "There is no such code", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn error_page(Path(code): Path<String>) -> Result<Response, Problem> {
+    let found = ALL.iter().find(|known| kebab(known.as_str()) == code);
+    let found = found.ok_or_else(|| Error::new(ROUTE_NOT_FOUND, "there is no such error code"))?;
+    let page = crate::commands::explain::code_page(*found);
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], page).into_response())
+}

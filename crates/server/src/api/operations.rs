@@ -1,0 +1,172 @@
+//! Reads of operations. A payload is read in one place, by whoever may decide, and that is written down.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use onefold_core::error::{CodeName, OPERATION_NOT_FOUND, REQUEST_INVALID};
+use onefold_core::ledger::{Entry, Note, Status};
+use onefold_core::operation::{KindName, OperationId, OperationKey};
+use onefold_core::ports::{Filter, Look as _, Page, Share as _};
+use onefold_core::{Error, Result, Timestamp};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::extract::{Path, Query};
+use super::problem::{Problem, ProblemBody};
+use super::shapes::{OperationPage, OperationView, ResultView, Timeline, shown};
+use super::{Shared, need};
+use crate::identity::{Identity, Permission};
+
+/// Which operations.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query, rename_all = "camelCase")]
+pub(crate) struct ListQuery {
+    /// With this id, of whatever kind.
+    id: Option<String>,
+    kind: Option<String>,
+    /// `STARTED`, `COMPLETED`, `FAILED_FINAL`, `FAILED_RETRYABLE`, `UNKNOWN` or `RELEASED`.
+    status: Option<String>,
+    business_key: Option<String>,
+    process_instance_key: Option<String>,
+    error_code: Option<String>,
+    /// Created at or after this time.
+    since: Option<String>,
+    /// Created before this time.
+    until: Option<String>,
+    /// At most 1,000; 100 where it is left out.
+    limit: Option<usize>,
+    /// `next` of the part before.
+    after: Option<i64>,
+}
+
+/// Operations, newest first.
+#[utoipa::path(
+    get, path = "/v1/operations", tag = "ledger", params(ListQuery),
+    responses(
+        (status = 200, description = "A part of the list", body = OperationPage),
+        (status = "4XX", description = "A parameter is malformed", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn list(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<OperationPage>, Problem> {
+    need(&who, Permission::Look)?;
+    let page = page(query.limit, query.after)?;
+    let filter = Filter {
+        tenant: who.tenant,
+        id: query.id.as_deref().map(OperationId::stored).transpose()?,
+        kind: query.kind.as_deref().map(KindName::parse).transpose()?,
+        status: query.status.as_deref().map(status).transpose()?,
+        business_key: query.business_key,
+        process_instance_key: query.process_instance_key,
+        error_code: query.error_code.as_deref().map(code).transpose()?,
+        since: query.since.as_deref().map(time).transpose()?,
+        until: query.until.as_deref().map(time).transpose()?,
+    };
+    let listed = api.app.ledger.store().list(filter, page).await?;
+    Ok(Json(OperationPage { items: listed.items.iter().map(OperationView::from).collect(), next: listed.next }))
+}
+
+/// One operation, without its payload.
+#[utoipa::path(
+    get, path = "/v1/operations/{operation}", tag = "ledger",
+    params(("operation" = String, Path, description = "The operation's reference")),
+    responses(
+        (status = 200, description = "The operation", body = OperationView),
+        (status = "4XX", description = "There is none", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn get(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Path(operation): Path<String>,
+) -> Result<Json<OperationView>, Problem> {
+    need(&who, Permission::Look)?;
+    Ok(Json(OperationView::from(&find(&api, &who, &operation).await?)))
+}
+
+/// The story of an operation, oldest first.
+#[utoipa::path(
+    get, path = "/v1/operations/{operation}/timeline", tag = "ledger",
+    params(("operation" = String, Path, description = "The operation's reference")),
+    responses(
+        (status = 200, description = "Its attempts, records, questions and decisions", body = Timeline),
+        (status = "4XX", description = "There is none", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn timeline(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Path(operation): Path<String>,
+) -> Result<Json<Timeline>, Problem> {
+    need(&who, Permission::Look)?;
+    let entry = find(&api, &who, &operation).await?;
+    let events = api.app.ledger.store().timeline(entry.key.clone()).await?.unwrap_or_default();
+    Ok(Json(Timeline { operation: OperationView::from(&entry), events: events.into_iter().map(Into::into).collect() }))
+}
+
+/// The recorded result. Needs the operator role, and the timeline says who read it.
+#[utoipa::path(
+    get, path = "/v1/operations/{operation}/result", tag = "ledger",
+    params(("operation" = String, Path, description = "The operation's reference")),
+    responses(
+        (status = 200, description = "What was recorded", body = ResultView),
+        (status = "4XX", description = "There is none, or the role does not allow it", body = ProblemBody, content_type = "application/problem+json"),
+    ),
+)]
+pub(crate) async fn result(
+    State(api): State<Shared>,
+    Extension(who): Extension<Identity>,
+    Path(operation): Path<String>,
+) -> Result<Json<ResultView>, Problem> {
+    need(&who, Permission::Decide)?;
+    let entry = find(&api, &who, &operation).await?;
+    let note = Note {
+        at: api.app.now(),
+        who: Arc::clone(&who.name),
+        what: Arc::from("read the result"),
+        why: None,
+        fence: entry.fence,
+    };
+    api.app.ledger.store().witness(entry.key.clone(), note).await?;
+    let (result, result_not_kept) = entry.result.map_or((None, None), shown);
+    Ok(Json(ResultView { operation, result, result_not_kept }))
+}
+
+async fn find(api: &Shared, who: &Identity, operation: &str) -> Result<Entry> {
+    let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
+    let found = api.app.ledger.store().find(vec![key.clone()]).await?.pop().flatten();
+    found.ok_or_else(|| Error::new(OPERATION_NOT_FOUND, format!("there is no operation {key}")))
+}
+
+/// A page within its limits.
+pub(super) fn page(limit: Option<usize>, after: Option<i64>) -> Result<Page> {
+    let limit = limit.unwrap_or(Page::default().limit);
+    if limit == 0 || limit > Page::LIMIT_MAX {
+        return Err(
+            Error::new(REQUEST_INVALID, format!("limit is {limit}")).hint(format!("ask for 1 to {}", Page::LIMIT_MAX))
+        );
+    }
+    Ok(Page { after, limit })
+}
+
+fn status(text: &str) -> Result<Status> {
+    Status::parse(text).ok_or_else(|| {
+        let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
+        Error::new(REQUEST_INVALID, format!("status is {text:?}")).hint(format!("use one of {}", known.join(", ")))
+    })
+}
+
+fn code(text: &str) -> Result<CodeName> {
+    CodeName::parse(text).map_err(|why| Error::new(REQUEST_INVALID, format!("errorCode: {why}")))
+}
+
+fn time(text: &str) -> Result<Timestamp> {
+    Timestamp::parse(text).ok_or_else(|| {
+        Error::new(REQUEST_INVALID, format!("{text:?} is no time")).hint("write RFC 3339, such as 2026-11-15T08:00:00Z")
+    })
+}

@@ -1,0 +1,317 @@
+//! What a person decides about an incident: resolve, retry, ask; one, or many with a dry run.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::{Extension, Json};
+use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
+use onefold_core::incident::Incident;
+use onefold_core::ledger::{
+    Completion, Entry, Resolution, ResolveRequest, Resolved, Status, StoredResult, Verb, resolve as decide,
+};
+use onefold_core::operation::{KindName, OperationKey};
+use onefold_core::ports::{IncidentFilter, Keep as _, Look as _, Page};
+use onefold_core::{Error, Result};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::extract::{Body, Path};
+use super::incidents::find;
+use super::problem::{Problem, ProblemBody};
+use super::{Shared, need};
+use crate::identity::{Identity, Permission};
+
+/// Incidents that one call settles at most.
+const BULK_MAX: usize = 1_000;
+
+/// What was found out. Give one of the three.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct ResolveBody {
+    /// It took hold.
+    #[serde(default)]
+    took_hold: Option<TookHold>,
+    /// It did not happen; it may be claimed again.
+    #[serde(default)]
+    did_not_happen: Option<DidNotHappen>,
+    /// It failed for good, with this code.
+    #[serde(default)]
+    #[schema(example = "NOTICE_REFUSED")]
+    failed: Option<String>,
+    /// Kept in the timeline, with who from the credential.
+    #[schema(example = "found the notice in the provider's register")]
+    why: String,
+    /// The fence that was seen; a newer attempt since refuses the verb.
+    #[serde(default)]
+    fence: Option<u64>,
+    /// The status that was seen; a change since refuses the verb.
+    #[serde(default)]
+    status: Option<String>,
+    /// Which incidents; for many at once.
+    #[serde(default)]
+    filter: Option<BulkFilter>,
+    /// Only say what would happen; for many at once.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// The effect is there.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct TookHold {
+    /// Where the proof lies.
+    #[serde(default)]
+    #[schema(example = "NTC-991")]
+    reference: Option<String>,
+    /// What duplicates are answered with from now on.
+    #[serde(default)]
+    #[schema(value_type = Option<Object>)]
+    result: Option<Box<RawValue>>,
+}
+
+/// The effect is not there.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DidNotHappen {
+    /// Also while a late request may still arrive.
+    #[serde(default)]
+    force: bool,
+}
+
+/// Why, and what was seen when it was decided.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct VerbBody {
+    /// Kept in the timeline, with who from the credential.
+    #[schema(example = "found the notice in the provider's register")]
+    why: String,
+    /// The fence that was seen; a newer attempt since refuses the verb.
+    #[serde(default)]
+    fence: Option<u64>,
+    /// The status that was seen; a change since refuses the verb.
+    #[serde(default)]
+    status: Option<String>,
+    /// Which incidents; for many at once.
+    #[serde(default)]
+    filter: Option<BulkFilter>,
+    /// Only say what would happen; for many at once.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Which open incidents a verb is about.
+#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct BulkFilter {
+    #[serde(default)]
+    kind: Option<String>,
+    /// The cause, as `/v1/incidents/groups` names it.
+    #[serde(default)]
+    group: Option<String>,
+}
+
+/// What became of one.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VerbAnswer {
+    incident: String,
+    operation: String,
+    /// `DONE`, `NEEDS_SECOND_PERSON`, or `REFUSED` among many.
+    #[schema(example = "DONE")]
+    verb: &'static str,
+    /// Where the operation stands now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<ProblemBody>,
+}
+
+/// What became of many; each was checked by itself.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct BulkAnswer {
+    dry_run: bool,
+    done: usize,
+    refused: usize,
+    answers: Vec<VerbAnswer>,
+    /// Whether the filter meets more than one call settles.
+    more: bool,
+}
+
+macro_rules! verb {
+    ($(#[$doc:meta])* $one:ident, $one_path:literal, $(#[$bulk_doc:meta])* $many:ident, $many_path:literal, $body:ty, $verb:expr) => {
+        $(#[$doc])*
+        #[utoipa::path(
+            post, path = $one_path, tag = "incidents", request_body = $body,
+            params(("incident" = String, Path, description = "The incident's id")),
+            responses(
+                (status = 200, description = "Done, or noted until a second person says the same", body = VerbAnswer),
+                (status = "4XX", description = "Refused: the code says why", body = ProblemBody, content_type = "application/problem+json"),
+                (status = "5XX", description = "Not known to be done: look, then send it again", body = ProblemBody, content_type = "application/problem+json"),
+            ),
+        )]
+        pub(crate) async fn $one(
+            State(api): State<Shared>,
+            Extension(who): Extension<Identity>,
+            Path(incident): Path<String>,
+            Body(body): Body<$body>,
+        ) -> Result<Json<VerbAnswer>, Problem> {
+            need(&who, Permission::Decide)?;
+            let (verb, seen): (Verb, VerbBody) = ($verb)(body).map_err(Problem::from)?;
+            Ok(Json(one(&api, &who, &incident, verb, &seen).await?))
+        }
+
+        $(#[$bulk_doc])*
+        #[utoipa::path(
+            post, path = $many_path, tag = "incidents", request_body = $body,
+            responses(
+                (status = 200, description = "What became of each", body = BulkAnswer),
+                (status = "4XX", description = "The call is malformed or not allowed", body = ProblemBody, content_type = "application/problem+json"),
+                (status = "5XX", description = "Not known to be done: look, then send it again", body = ProblemBody, content_type = "application/problem+json"),
+            ),
+        )]
+        pub(crate) async fn $many(
+            State(api): State<Shared>,
+            Extension(who): Extension<Identity>,
+            Body(body): Body<$body>,
+        ) -> Result<Json<BulkAnswer>, Problem> {
+            need(&who, Permission::Decide)?;
+            let (verb, seen): (Verb, VerbBody) = ($verb)(body).map_err(Problem::from)?;
+            Ok(Json(many(&api, &who, verb, &seen).await?))
+        }
+    };
+}
+
+verb! {
+    /// Settles an incident with what was found out.
+    resolve, "/v1/incidents/{incident}/resolve",
+    /// Settles many incidents with what was found out.
+    resolve_many, "/v1/incidents/resolve", ResolveBody, ResolveBody::verb
+}
+
+verb! {
+    /// Lets an operation be attempted again; only where nothing took hold.
+    retry, "/v1/incidents/{incident}/retry",
+    /// Lets many operations be attempted again.
+    retry_many, "/v1/incidents/retry", VerbBody, retried
+}
+
+verb! {
+    /// Asks the provider now.
+    ask, "/v1/incidents/{incident}/ask",
+    /// Asks the providers of many operations now.
+    ask_many, "/v1/incidents/ask", VerbBody, asked
+}
+
+fn retried(seen: VerbBody) -> Result<(Verb, VerbBody)> {
+    Ok((Verb::Retry, seen))
+}
+
+fn asked(seen: VerbBody) -> Result<(Verb, VerbBody)> {
+    Ok((Verb::AskNow, seen))
+}
+
+impl ResolveBody {
+    fn verb(self) -> Result<(Verb, VerbBody)> {
+        let resolution = match (self.took_hold.clone(), self.did_not_happen.clone(), self.failed.clone()) {
+            (Some(found), None, None) => {
+                let bytes = found.result.map_or_else(|| b"null".to_vec(), |result| result.get().as_bytes().to_vec());
+                let evidence = found.reference.map(Arc::from);
+                Resolution::TookHold(Completion { result: StoredResult::json(bytes), evidence })
+            }
+            (None, Some(DidNotHappen { force }), None) => Resolution::DidNotHappen { force },
+            (None, None, Some(code)) => Resolution::Failed(
+                CodeName::parse(&code).map_err(|why| Error::new(REQUEST_BODY_INVALID, format!("failed: {why}")))?,
+            ),
+            _ => {
+                return Err(Error::new(REQUEST_BODY_INVALID, "an incident is resolved in one of three ways")
+                    .hint("send one of tookHold, didNotHappen and failed"));
+            }
+        };
+        let Self { why, fence, status, filter, dry_run, .. } = self;
+        Ok((Verb::Resolve(resolution), VerbBody { why, fence, status, filter, dry_run }))
+    }
+}
+
+async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &VerbBody) -> Result<VerbAnswer> {
+    if seen.filter.is_some() || seen.dry_run {
+        return Err(Error::new(REQUEST_BODY_INVALID, "filter and dryRun are for many incidents at once")
+            .hint("send them to /v1/incidents/resolve, /retry or /ask"));
+    }
+    let incident = find(api, &who.tenant, incident).await?;
+    let entry = entry_of(api, &incident).await?;
+    let request = request(api, who, &entry, verb, seen)?;
+    let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
+    let resolved = answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::INVARIANT_BROKEN, "no answer")))?;
+    if resolved != Resolved::NeedsSecondPerson {
+        tracing::info!(incident = %incident.id, who = %who.name, "incident settled");
+    }
+    Ok(answered(&incident, &entry, Ok(resolved)))
+}
+
+async fn many(api: &Shared, who: &Identity, verb: Verb, seen: &VerbBody) -> Result<BulkAnswer> {
+    if seen.fence.is_some() || seen.status.is_some() {
+        return Err(Error::new(REQUEST_BODY_INVALID, "fence and status are for one incident"));
+    }
+    let Some(filter) = &seen.filter else {
+        return Err(Error::new(REQUEST_BODY_INVALID, "a filter is missing")
+            .hint("send {\"filter\": {\"group\": …}}, and first with \"dryRun\": true"));
+    };
+    let filter = IncidentFilter {
+        tenant: who.tenant.clone(),
+        id: None,
+        open_only: true,
+        kind: filter.kind.as_deref().map(KindName::parse).transpose()?,
+        group: filter.group.clone(),
+    };
+    let listed = api.app.ledger.store().incidents(filter, Page { after: None, limit: BULK_MAX }).await?;
+    let mut answers = Vec::with_capacity(listed.items.len());
+    for incident in &listed.items {
+        let entry = entry_of(api, incident).await?;
+        let request = request(api, who, &entry, verb.clone(), seen)?;
+        let resolved = if seen.dry_run {
+            decide(Some(&entry), &request, api.app.now()).map(|decision| decision.answer)
+        } else {
+            let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
+            answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::INVARIANT_BROKEN, "no answer")))
+        };
+        answers.push(answered(incident, &entry, resolved));
+    }
+    let refused = answers.iter().filter(|answer| answer.problem.is_some()).count();
+    let more = listed.next.is_some();
+    Ok(BulkAnswer { dry_run: seen.dry_run, done: answers.len() - refused, refused, answers, more })
+}
+
+async fn entry_of(api: &Shared, incident: &Incident) -> Result<Entry> {
+    let key = OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone());
+    let found = api.app.ledger.store().find(vec![key]).await?.pop().flatten();
+    found.ok_or_else(|| Error::new(onefold_core::error::OPERATION_NOT_FOUND, "the incident's operation is gone"))
+}
+
+fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &VerbBody) -> Result<ResolveRequest> {
+    let status = match seen.status.as_deref() {
+        None => entry.status,
+        Some(text) => {
+            Status::parse(text).ok_or_else(|| Error::new(REQUEST_BODY_INVALID, format!("status is {text:?}")))?
+        }
+    };
+    Ok(ResolveRequest {
+        key: entry.key.clone(),
+        fence: seen.fence.unwrap_or(entry.fence),
+        status,
+        verb,
+        who: Arc::clone(&who.name),
+        why: Arc::from(seen.why.as_str()),
+        terms: api.app.ledger.terms(&entry.key.kind).ok(),
+    })
+}
+
+fn answered(incident: &Incident, entry: &Entry, resolved: Result<Resolved>) -> VerbAnswer {
+    let (verb, status, problem) = match resolved {
+        Ok(Resolved::Done(status)) => ("DONE", Some(status.as_str()), None),
+        Ok(Resolved::NeedsSecondPerson) => ("NEEDS_SECOND_PERSON", Some(entry.status.as_str()), None),
+        Err(error) => ("REFUSED", None, Some(ProblemBody::of(&error))),
+    };
+    VerbAnswer { incident: incident.id.to_string(), operation: entry.key.reference(), verb, status, problem }
+}

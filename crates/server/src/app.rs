@@ -1,0 +1,151 @@
+//! The ledger as the API and the commands use it: opened from configuration, kinds declared and pinned.
+
+use std::sync::Arc;
+
+use onefold_core::declare::DeclaredKind;
+use onefold_core::effect::{Policy, Terms};
+use onefold_core::error::KIND_MISMATCH;
+use onefold_core::operation::KindName;
+use onefold_core::ports::{Clock, Faults, NoFaults, Pinned, Share as _};
+use onefold_core::{Error, Result, Timestamp};
+use onefold_runtime::{FileJournal, Ledger, Settings, SystemClock, SystemRandom};
+use onefold_sqlite::{Options, Sqlite};
+
+use crate::config::Config;
+use crate::declaration::Declaration;
+use crate::question;
+
+/// The store behind this binary.
+pub(crate) type Database = Sqlite;
+
+/// The name under which the one server of a database runs.
+pub(crate) const SERVER: &str = "server";
+
+/// The ledger, and what is known of its kinds.
+pub(crate) struct App {
+    pub(crate) ledger: Ledger<Database>,
+    /// Kinds of the configuration: those win over what a first claim declared.
+    configured: Vec<KindName>,
+}
+
+/// Who opens it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opener {
+    /// The one server of this database.
+    Server,
+    /// A command; many share a database.
+    Command,
+}
+
+impl App {
+    /// Opens the database and declares every kind that is configured or pinned.
+    pub(crate) async fn open(config: &Config, opener: Opener) -> Result<Self> {
+        Self::open_with(config, opener, Arc::new(NoFaults)).await
+    }
+
+    /// The same with places where a test stops the process.
+    pub(crate) async fn open_with(config: &Config, opener: Opener, faults: Arc<dyn Faults>) -> Result<Self> {
+        let mut options = Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
+        options.faults = Arc::clone(&faults);
+        let store = Sqlite::open(&config.database, options).await?;
+        let serves = opener == Opener::Server;
+        let journal = config.database.with_extension("journal");
+        let settings = Settings {
+            installation: serves.then(|| SERVER.to_owned()),
+            journal: if serves { Some(Arc::new(FileJournal::new(journal))) } else { None },
+            archive: config.archive.clone(),
+            sweep_every: config.sweep_every,
+            prune_every: config.prune_every,
+            faults,
+            ..Settings::default()
+        };
+        let app = Self {
+            ledger: Ledger::open(store, settings)?,
+            configured: config.kinds.iter().map(|kind| kind.terms.kind.clone()).collect(),
+        };
+        for kind in &config.kinds {
+            app.declare_configured(kind)?;
+        }
+        app.declare_pinned().await?;
+        Ok(app)
+    }
+
+    fn declare_configured(&self, kind: &DeclaredKind) -> Result<()> {
+        let reconciler = match (kind.terms.contract.policy(), &kind.question) {
+            (Policy::Ask { .. } | Policy::Void, Some(question)) => Some(question::reconciler(question, &kind.terms)?),
+            _ => None,
+        };
+        self.ledger.declare(kind.terms.clone(), reconciler).map(drop)
+    }
+
+    async fn declare_pinned(&self) -> Result<()> {
+        for pinned in self.ledger.store().pinned().await? {
+            if self.configured.contains(&pinned.kind) {
+                continue;
+            }
+            self.ledger.declare(Declaration::stored(&pinned.declaration)?.terms(pinned.kind)?, None)?;
+        }
+        Ok(())
+    }
+
+    /// The terms of a kind; one that nobody knows is declared and pinned, if the claim brings a declaration.
+    pub(crate) async fn kind(&self, kind: &KindName, declaration: Option<&Declaration>) -> Result<Arc<Terms>> {
+        let known = match self.ledger.terms(kind) {
+            Ok(known) => Some(known),
+            // Another process on this database may have pinned it since.
+            Err(_) => self.find_pinned(kind).await?,
+        };
+        match (known, declaration) {
+            (Some(known), None) => Ok(known),
+            (Some(known), Some(declaration)) => agreed(known, declaration),
+            (None, None) => self.ledger.terms(kind),
+            (None, Some(declaration)) => self.pin(kind, declaration).await,
+        }
+    }
+
+    async fn find_pinned(&self, kind: &KindName) -> Result<Option<Arc<Terms>>> {
+        let pinned = self.ledger.store().pinned().await?.into_iter().find(|pinned| pinned.kind == *kind);
+        pinned.map(|pinned| self.declare_stored(&pinned)).transpose()
+    }
+
+    fn declare_stored(&self, pinned: &Pinned) -> Result<Arc<Terms>> {
+        self.ledger.declare(Declaration::stored(&pinned.declaration)?.terms(pinned.kind.clone())?, None)
+    }
+
+    async fn pin(&self, kind: &KindName, declaration: &Declaration) -> Result<Arc<Terms>> {
+        // Checked, and counted against the limit of kinds, before it is written for ever.
+        let wanted = declaration.terms(kind.clone())?;
+        self.ledger.may_declare(kind)?;
+        let pinned = Pinned { kind: kind.clone(), declaration: declaration.to_text().into(), at: SystemClock.now() };
+        let standing = self.ledger.store().pin(pinned).await?;
+        let known = self.declare_stored(&standing)?;
+        if *known == wanted { Ok(known) } else { agreed(known, declaration) }
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Timestamp {
+        system_now()
+    }
+}
+
+/// The time.
+pub(crate) fn system_now() -> Timestamp {
+    SystemClock.now()
+}
+
+/// The terms that stand, unless a claim declares something else.
+fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
+    let said = declaration.terms(known.kind.clone())?;
+    let differs = if said.contract != known.contract {
+        Some(format!("{} with {}", known.contract.class(), known.contract.policy()))
+    } else if declaration.deadline.is_some() && said.deadline_for != known.deadline_for {
+        Some(format!("a deadline of {}", onefold_core::time::format_duration(known.deadline_for)))
+    } else {
+        None
+    };
+    match differs {
+        None => Ok(known),
+        Some(stands) => Err(Error::new(KIND_MISMATCH, format!("kind {} is declared as {stands}", known.kind))
+            .hint("leave `declare` out, declare the same, or use another kind name for another sort of effect")),
+    }
+}

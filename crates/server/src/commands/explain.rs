@@ -1,0 +1,133 @@
+//! `onefold explain`: what a word or a code means.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use onefold_core::declare::suggestion;
+use onefold_core::effect::{Contract, EffectClass};
+use onefold_core::error::{ALL, Code, REQUEST_INVALID};
+use onefold_core::{Error, Result};
+use serde_json::json;
+
+use crate::table::{print_json, table};
+
+/// What is asked about.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  onefold explain\n  onefold explain ask\n  onefold explain UNKNOWN\n  onefold explain LEASE_SUPERSEDED"
+)]
+pub(crate) struct ExplainArgs {
+    /// A policy, an effect class, a status or an error code; without one, all words
+    word: Option<String>,
+}
+
+/// Words that are no codes, each with the promise and what it rests on.
+const WORDS: &[(&str, &str)] = &[
+    (
+        "same_key",
+        "Every attempt sends the same key and the same bytes. One effect, as long as the provider remembers the key: declare `provider_memory` shorter than what it says by the longest time a request may be on its way. Afterwards a person is asked.",
+    ),
+    (
+        "ask",
+        "The provider is asked whether the effect took hold. Performed again only after it said \"no such effect\" at least `settle` after the last deadline. A request that arrives later than that can still act twice, so this is not offered for financial or legal effects.",
+    ),
+    (
+        "void",
+        "The provider is made to refuse the key from now on; only after its yes is the operation released. Rests on the provider keeping that word.",
+    ),
+    ("escalate", "An incident is opened, and a person decides. Nothing is performed again before that."),
+    ("rerun", "Performed again: for effects that a repetition leaves as they are."),
+    ("accept_duplicate", "Performed again although a second effect may result; said out loud, for notifications."),
+    ("in_transaction", "Check, execute and record are one commit of your own database: a crash leaves nothing behind."),
+    ("outbox", "The message is written with your own change and sent afterwards, at least once."),
+    ("STARTED", "An attempt may be acting. It holds a lease; others are told it is in flight."),
+    ("COMPLETED", "It took hold. Duplicates get the recorded result."),
+    ("FAILED_FINAL", "It will not take hold. Duplicates get the recorded failure."),
+    ("FAILED_RETRYABLE", "It did not take hold, or may be repeated safely; the next claim after its wait is granted."),
+    (
+        "UNKNOWN",
+        "It may or may not have taken hold: a timeout, a crash, a lost answer. Nobody is granted it until the provider, the attempt itself or a person says what happened.",
+    ),
+    ("RELEASED", "Nothing was sent, or it is known that nothing happened. The next claim is granted."),
+    ("operation", "A business action that must take hold once. Its id does not change between attempts."),
+    ("kind", "What sort of operation it is. Effect class, policy, deadline and retention are declared once per kind."),
+    (
+        "claim",
+        "To ask whether one may perform. The answer is one of: granted, replay, in flight, conflict, unknown, waiting.",
+    ),
+    (
+        "lease",
+        "The time-bounded right to perform. A silent holder keeps it for 30 s; it is renewed up to the attempt's deadline.",
+    ),
+    ("fence", "A number that rises with every grant. A record with an older one is refused and kept as evidence."),
+    (
+        "attempt_id",
+        "A random UUID that the caller makes right before a claim. The same one again is permission to act again, so it is never stored or derived.",
+    ),
+    ("incident", "A work item: what happened, whether a retry is safe, what to check first."),
+];
+
+/// The page of a code.
+pub(crate) fn code_page(code: Code) -> String {
+    let known = code.descriptor();
+    let mut page = String::new();
+    let _ = writeln!(page, "{}: {}\n", known.code, known.title);
+    let _ = writeln!(page, "  {}\n", known.guide.summary);
+    let _ = writeln!(page, "  check first  {}", known.guide.first_check);
+    let _ = writeln!(page, "  safe to do   {}", known.guide.safe_action);
+    let _ = writeln!(page, "  escalate to  {}", known.guide.escalation);
+    let _ = writeln!(page, "  HTTP status  {}", known.status);
+    page
+}
+
+pub(crate) fn explain(args: &ExplainArgs, as_json: bool) -> Result<ExitCode> {
+    let Some(word) = &args.word else {
+        list(as_json);
+        return Ok(ExitCode::SUCCESS);
+    };
+    let page = page(word)?;
+    if as_json {
+        print_json(&json!({ "word": word, "page": page }));
+    } else {
+        print!("{page}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(as_json: bool) {
+    let codes: Vec<&str> = ALL.iter().map(|code| code.as_str()).collect();
+    if as_json {
+        let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
+        print_json(&json!({ "words": words, "classes": EffectClass::ALL.map(EffectClass::as_str), "codes": codes }));
+        return;
+    }
+    for (word, _) in WORDS {
+        println!("{word}");
+    }
+    for class in EffectClass::ALL {
+        println!("{class}");
+    }
+    println!("\nerror codes:");
+    print!(
+        "{}",
+        table(["code", "title"], ALL.iter().map(|code| [code.to_string(), code.descriptor().title.to_owned()]))
+    );
+}
+
+fn page(word: &str) -> Result<String> {
+    let same = |known: &str| known.eq_ignore_ascii_case(&word.replace('-', "_")) || known.eq_ignore_ascii_case(word);
+    if let Some((word, text)) = WORDS.iter().find(|(known, _)| same(known)) {
+        return Ok(format!("{word}\n\n  {text}\n"));
+    }
+    if let Some(code) = ALL.iter().find(|code| same(code.as_str())) {
+        return Ok(code_page(*code));
+    }
+    if let Some(class) = EffectClass::ALL.into_iter().find(|class| same(class.as_str())) {
+        let allowed: Vec<_> = Contract::allowed(class).iter().map(|policy| policy.as_str()).collect();
+        return Ok(format!("{class}\n\n  an unknown outcome may: {}; the first is the default\n", allowed.join(", ")));
+    }
+    let known = WORDS.iter().map(|(word, _)| *word).chain(ALL.iter().map(|code| code.as_str()));
+    let hint = suggestion(word, known.chain(EffectClass::ALL.map(EffectClass::as_str)))
+        .map_or("`onefold explain` lists every word".to_owned(), |meant| format!("did you mean `{meant}`?"));
+    Err(Error::new(REQUEST_INVALID, format!("there is no word {word:?}")).hint(hint))
+}

@@ -1,0 +1,277 @@
+//! `onefold incidents`: what needs a person, and settling it.
+
+use std::process::ExitCode;
+
+use clap::{ArgGroup, Subcommand};
+use onefold_core::error::REQUEST_INVALID;
+use onefold_core::{Error, Result};
+use serde_json::{Value, json};
+
+use crate::cli::Context;
+use crate::client::Client;
+use crate::exit::Exit;
+use crate::table::{count, print_json, short_time, table};
+
+/// Which incidents.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  onefold incidents                                   by cause, with what to check first
+  onefold incidents list --kind run
+  onefold incidents show inc_…
+  onefold incidents resolve inc_… --took-hold NTC-991 --why 'found in the register'
+  onefold incidents resolve --group 'HOLDER_LOST db1/42' --did-not-happen --why 'the host never came up' --dry-run
+  onefold incidents retry inc_… --why 'the quota was raised'")]
+pub(crate) struct IncidentsArgs {
+    #[command(subcommand)]
+    verb: Option<IncidentsVerb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum IncidentsVerb {
+    /// Open incidents by cause (the default)
+    Groups,
+    /// List incidents, newest first
+    List {
+        /// Of this kind
+        #[arg(long)]
+        kind: Option<String>,
+        /// Of this cause
+        #[arg(long)]
+        group: Option<String>,
+        /// Also those that are closed
+        #[arg(long)]
+        closed: bool,
+        /// At most so many
+        #[arg(long, default_value_t = 50)]
+        limit: usize,
+    },
+    /// Everything about one
+    Show {
+        /// Its id inc_…
+        incident: String,
+    },
+    /// Say what was found out
+    Resolve(ResolveArgs),
+    /// Let it be attempted again; only where nothing took hold
+    Retry(VerbArgs),
+    /// Ask the provider now
+    Ask(VerbArgs),
+}
+
+/// What was found out.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("found").required(true).args(["took_hold", "did_not_happen", "failed"]))]
+struct ResolveArgs {
+    /// It took hold; where the proof lies
+    #[arg(long, value_name = "REFERENCE")]
+    took_hold: Option<String>,
+    /// With --took-hold: what duplicates are answered with, as JSON
+    #[arg(long, value_name = "JSON", requires = "took_hold")]
+    result: Option<String>,
+    /// It did not happen; it may be claimed again
+    #[arg(long)]
+    did_not_happen: bool,
+    /// With --did-not-happen: also while a late request may still arrive
+    #[arg(long, requires = "did_not_happen")]
+    force: bool,
+    /// It failed for good, with this code
+    #[arg(long, value_name = "CODE")]
+    failed: Option<String>,
+    #[command(flatten)]
+    verb: VerbArgs,
+}
+
+/// Which, and why.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("which").required(true).multiple(true).args(["incident", "group", "kind"]))]
+struct VerbArgs {
+    /// One incident inc_…
+    #[arg(conflicts_with_all = ["group", "kind", "dry_run"])]
+    incident: Option<String>,
+    /// Every open incident of this cause
+    #[arg(long)]
+    group: Option<String>,
+    /// Every open incident of this kind
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only say what would happen
+    #[arg(long)]
+    dry_run: bool,
+    /// Why; kept in the timeline with who
+    #[arg(long)]
+    why: String,
+}
+
+pub(crate) async fn incidents(context: &Context, args: IncidentsArgs) -> Result<ExitCode> {
+    let client = Client::find(&context.config, &context.faults).await?;
+    if let Some(app) = client.app() {
+        // No server sweeps: leases that are over are settled before anyone looks.
+        app.ledger.sweep().await?;
+    }
+    match args.verb.unwrap_or(IncidentsVerb::Groups) {
+        IncidentsVerb::Groups => print_groups(context, &client).await,
+        IncidentsVerb::List { kind, group, closed, limit } => {
+            let mut path = format!("/v1/incidents?limit={limit}&closed={closed}");
+            for (name, value) in [("kind", kind), ("group", group)] {
+                if let Some(value) = value {
+                    path.push_str(&format!("&{name}={}", crate::question::encoded(&value)));
+                }
+            }
+            print_list(context, &client, &path).await
+        }
+        IncidentsVerb::Show { incident } => print_one(context, &client, &incident).await,
+        IncidentsVerb::Resolve(args) => {
+            let found = args.found()?;
+            settle(context, &client, "resolve", &args.verb, found).await
+        }
+        IncidentsVerb::Retry(args) => settle(context, &client, "retry", &args, json!({})).await,
+        IncidentsVerb::Ask(args) => settle(context, &client, "ask", &args, json!({})).await,
+    }
+}
+
+async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
+    let found: Value = client.get("/v1/incidents/groups").await?;
+    if context.json {
+        print_json(&found);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let groups = found["groups"].as_array().cloned().unwrap_or_default();
+    let open: u64 = groups.iter().filter_map(|group| group["operations"].as_u64()).sum();
+    if open == 0 {
+        println!("no open incidents");
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
+    for group in &groups {
+        print!("{}", group_note(group));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A group as a colleague would put it.
+fn group_note(group: &Value) -> String {
+    let head = &group["head"];
+    let text = |name: &str| head[name].as_str().unwrap_or("-");
+    let operations = group["operations"].as_u64().unwrap_or(0);
+    let safe = if head["safeToRetry"] == true { "safe to retry" } else { "not safe to retry" };
+    let about = head["dependency"].as_str().unwrap_or_else(|| text("kind"));
+    let since = short_time(group["firstSeen"].as_str().unwrap_or("-"));
+    let (check, then) = text("suggestedAction").split_once("; then: ").unwrap_or((text("suggestedAction"), "-"));
+    let key = group["key"].as_str().unwrap_or("-");
+    let which = if operations == 1 { text("id").to_owned() } else { format!("--group '{key}'") };
+    let verb = if head["safeToRetry"] == true {
+        format!("onefold incidents retry {which} --why …")
+    } else {
+        format!("onefold incidents resolve {which} --took-hold REF | --did-not-happen | --failed CODE  --why …")
+    };
+    format!(
+        "\n{about} · {code} · {operations} since {since} · effect {effect} · {safe}\n\
+         \x20 what:        {message}\n\
+         \x20 {check}\n\
+         \x20 then:        {then}\n\
+         \x20 with:        {verb}\n\
+         \x20 runbook:     docs/runbooks/{runbook}.md\n",
+        code = text("errorCode"),
+        operations = count(operations, "operation", "operations"),
+        effect = text("sideEffectStatus"),
+        message = text("message"),
+        check = check.replacen("check first: ", "check first: ", 1),
+        runbook = text("runbook"),
+    )
+}
+
+async fn print_list(context: &Context, client: &Client, path: &str) -> Result<ExitCode> {
+    let found: Value = client.get(path).await?;
+    if context.json {
+        print_json(&found);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let items = found["items"].as_array().cloned().unwrap_or_default();
+    if items.is_empty() {
+        println!("no incidents");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = |item: &Value, name: &str| item[name].as_str().unwrap_or("-").to_owned();
+    let rows = items.iter().map(|item| {
+        [
+            text(item, "id"),
+            short_time(&text(item, "lastSeen")),
+            text(item, "errorCode"),
+            text(item, "sideEffectStatus"),
+            if item["safeToRetry"] == true { "yes".to_owned() } else { "no".to_owned() },
+            text(item, "kind"),
+            text(item, "operationId"),
+        ]
+    });
+    print!("{}", table(["incident", "last seen (UTC)", "code", "effect", "retry safe", "kind", "operation"], rows));
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn print_one(context: &Context, client: &Client, incident: &str) -> Result<ExitCode> {
+    let found: Value = client.get(&format!("/v1/incidents/{}", crate::question::encoded(incident))).await?;
+    if context.json {
+        print_json(&found);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (name, value) in found.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        println!("{name:<22} {value}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ResolveArgs {
+    fn found(&self) -> Result<Value> {
+        if let Some(reference) = &self.took_hold {
+            let result: Option<Value> =
+                self.result.as_deref().map(serde_json::from_str).transpose().map_err(|cause| {
+                    Error::new(REQUEST_INVALID, format!("--result is no JSON: {cause}"))
+                        .hint("quote it for the shell: '{\"id\": 1}'")
+                })?;
+            return Ok(json!({ "tookHold": { "reference": reference, "result": result } }));
+        }
+        Ok(match &self.failed {
+            Some(code) => json!({ "failed": code }),
+            None => json!({ "didNotHappen": { "force": self.force } }),
+        })
+    }
+}
+
+async fn settle(context: &Context, client: &Client, verb: &str, args: &VerbArgs, mut body: Value) -> Result<ExitCode> {
+    body["why"] = json!(args.why);
+    if let Some(incident) = &args.incident {
+        let path = format!("/v1/incidents/{}/{verb}", crate::question::encoded(incident));
+        let answer: Value = client.post(&path, &body).await?;
+        return Ok(print_answer(context, &answer));
+    }
+    body["filter"] = json!({ "group": args.group, "kind": args.kind });
+    body["dryRun"] = json!(args.dry_run);
+    let answer: Value = client.post(&format!("/v1/incidents/{verb}"), &body).await?;
+    Ok(print_answers(context, &answer))
+}
+
+fn print_answer(context: &Context, answer: &Value) -> ExitCode {
+    if context.json {
+        print_json(answer);
+    } else if answer["verb"] == "NEEDS_SECOND_PERSON" {
+        println!("noted; a second person must say the same, with a token of their own");
+    } else {
+        println!("done; the operation is {} now", answer["status"].as_str().unwrap_or("-"));
+    }
+    ExitCode::SUCCESS
+}
+
+fn print_answers(context: &Context, answer: &Value) -> ExitCode {
+    if context.json {
+        print_json(answer);
+    } else {
+        let rows = answer["answers"].as_array().into_iter().flatten().map(|one| {
+            let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+            [text(&one["incident"]), text(&one["verb"]), text(&one["status"]), text(&one["problem"]["detail"])]
+        });
+        print!("{}", table(["incident", "answer", "operation", "why not"], rows));
+        let would = if answer["dryRun"] == true { "would be done" } else { "done" };
+        println!("{} {would}, {} refused", answer["done"], answer["refused"]);
+    }
+    if answer["refused"] == 0 { ExitCode::SUCCESS } else { Exit::Refused.into() }
+}

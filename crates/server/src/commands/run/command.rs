@@ -1,0 +1,162 @@
+//! The command itself: its own process group, its output passed on and kept, its deadline kept.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use super::kept::{Kept, Stream};
+
+/// How long a command may take to end after it was asked to.
+const KILL_AFTER: Duration = Duration::from_secs(10);
+/// How long output is waited for that a grandchild still holds open.
+const OUTPUT_AFTER_END: Duration = Duration::from_secs(2);
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// By itself.
+    Code(u8),
+    /// By a signal.
+    Killed(i32),
+    /// At its deadline, by us.
+    DeadlinePassed,
+}
+
+/// A command that runs.
+pub(super) struct Running {
+    child: Child,
+    group: Option<Pid>,
+    stdout: JoinHandle<Stream>,
+    stderr: JoinHandle<Stream>,
+}
+
+impl Running {
+    /// Starts it. An error means that nothing ran.
+    pub(super) fn start(command: &[OsString]) -> io::Result<Self> {
+        let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .process_group(0)
+            .stdin(standard_input())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        Ok(Self {
+            child,
+            group,
+            stdout: tokio::spawn(pass_on(stdout, Out::Stdout)),
+            stderr: tokio::spawn(pass_on(stderr, Out::Stderr)),
+        })
+    }
+
+    /// Waits for its end, at the latest until the deadline; signals to us are passed on.
+    pub(super) async fn until(mut self, deadline: Instant) -> (Ended, Kept) {
+        let (status, forced) = self.wait(deadline).await;
+        let ended = match (status, forced) {
+            (Ok(status), false) => ended(status),
+            // It may have ended by itself at the very last moment.
+            (Ok(status), true) if status.code() == Some(0) => Ended::Code(0),
+            (Ok(_) | Err(_), _) => Ended::DeadlinePassed,
+        };
+        let kept = Kept { code: 0, stdout: collected(self.stdout).await, stderr: collected(self.stderr).await };
+        (ended, kept)
+    }
+
+    async fn wait(&mut self, deadline: Instant) -> (io::Result<ExitStatus>, bool) {
+        let mut terminate = signal(SignalKind::terminate()).ok();
+        let mut interrupt = signal(SignalKind::interrupt()).ok();
+        loop {
+            tokio::select! {
+                status = self.child.wait() => return (status, false),
+                () = tokio::time::sleep_until(deadline.into()) => return (self.end().await, true),
+                () = heard(&mut terminate) => self.signal(Signal::TERM),
+                () = heard(&mut interrupt) => self.signal(Signal::INT),
+            }
+        }
+    }
+
+    /// Asks it to end, then ends it.
+    async fn end(&mut self) -> io::Result<ExitStatus> {
+        self.signal(Signal::TERM);
+        match tokio::time::timeout(KILL_AFTER, self.child.wait()).await {
+            Ok(status) => status,
+            Err(_) => {
+                self.signal(Signal::KILL);
+                self.child.wait().await
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // A group that is gone needs no signal.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// A terminal belongs to our own process group: a command in another one would be stopped for reading it.
+fn standard_input() -> Stdio {
+    use std::io::IsTerminal as _;
+    if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() }
+}
+
+async fn heard(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => _ = signal.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn ended(status: ExitStatus) -> Ended {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Ended::Code(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => Ended::Killed(signal),
+        (None, None) => Ended::Killed(0),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Out {
+    Stdout,
+    Stderr,
+}
+
+/// Passes output on as it comes, and keeps it.
+async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out) -> Stream {
+    let mut kept = Stream::default();
+    let Some(mut from) = from else { return kept };
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        match from.read(&mut buffer).await {
+            Ok(0) | Err(_) => return kept,
+            Ok(count) => {
+                let bytes = &buffer[..count];
+                kept.keep(bytes);
+                // Whoever reads us may be gone; the command goes on, and its output is kept.
+                let _ = match to {
+                    Out::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
+                    Out::Stderr => io::stderr().write_all(bytes),
+                };
+            }
+        }
+    }
+}
+
+/// What was kept of a stream. One that a grandchild holds open is not waited for.
+async fn collected(reading: JoinHandle<Stream>) -> Stream {
+    match tokio::time::timeout(OUTPUT_AFTER_END, reading).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(_)) | Err(_) => Stream::default(),
+    }
+}

@@ -1,0 +1,104 @@
+//! Output as it is recorded: each stream by itself, byte for byte, up to a limit.
+
+use std::io::{self, Write as _};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// Bytes of each stream that are kept.
+pub(super) const STREAM_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes a result may have: two streams in base64, and their frame.
+pub(super) const RESULT_BYTES_MAX: usize = 3 * 1024 * 1024;
+
+/// What a command wrote, and how it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Kept {
+    pub(super) code: u8,
+    pub(super) stdout: Stream,
+    pub(super) stderr: Stream,
+}
+
+/// One stream.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Stream {
+    bytes: Vec<u8>,
+    /// How many there were in all.
+    total: u64,
+}
+
+impl Stream {
+    /// Keeps what fits.
+    pub(super) fn keep(&mut self, bytes: &[u8]) {
+        let room = STREAM_BYTES_MAX - self.bytes.len();
+        self.bytes.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.total += bytes.len() as u64;
+    }
+
+    fn to_json(&self) -> Value {
+        json!({ "base64": STANDARD.encode(&self.bytes), "bytes": self.total })
+    }
+
+    fn from_json(value: &Value) -> Option<Self> {
+        let bytes = STANDARD.decode(value["base64"].as_str()?).ok()?;
+        Some(Self { bytes, total: value["bytes"].as_u64()? })
+    }
+}
+
+impl Kept {
+    /// The result as it is recorded.
+    pub(super) fn to_json(&self, code: u8) -> Value {
+        json!({ "exitCode": code, "stdout": self.stdout.to_json(), "stderr": self.stderr.to_json() })
+    }
+
+    /// A recorded result, unless it is something else's.
+    pub(super) fn from_json(value: &Value) -> Option<Self> {
+        Some(Self {
+            code: u8::try_from(value["exitCode"].as_u64()?).ok()?,
+            stdout: Stream::from_json(&value["stdout"])?,
+            stderr: Stream::from_json(&value["stderr"])?,
+        })
+    }
+
+    /// Writes each stream to where it came from.
+    pub(super) fn replay(&self) -> io::Result<()> {
+        io::stdout().write_all(&self.stdout.bytes)?;
+        io::stdout().flush()?;
+        io::stderr().write_all(&self.stderr.bytes)
+    }
+
+    /// Whether there was more than what is kept.
+    pub(super) fn is_cut(&self) -> bool {
+        [&self.stdout, &self.stderr].iter().any(|stream| stream.total > stream.bytes.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_is_read_back_byte_for_byte() {
+        let mut kept = Kept { code: 3, ..Kept::default() };
+        kept.stdout.keep(&[0, 255, b'\n', b'"', 0xC3]);
+        kept.stderr.keep(b"");
+        assert_eq!(Kept::from_json(&kept.to_json(3)), Some(kept));
+    }
+
+    #[test]
+    fn a_long_stream_is_cut_and_says_so() {
+        let mut kept = Kept::default();
+        for _ in 0..3 {
+            kept.stderr.keep(&vec![b'x'; STREAM_BYTES_MAX / 2]);
+        }
+        assert!(kept.is_cut());
+        assert_eq!(kept.stderr.bytes.len(), STREAM_BYTES_MAX);
+        assert!(kept.to_json(0).to_string().len() < RESULT_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_another_boundary_recorded_is_not_taken_for_output() {
+        assert_eq!(Kept::from_json(&json!({ "id": "NTC-1" })), None);
+        assert_eq!(Kept::from_json(&Value::Null), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! `onefold serve`: the ledger for any language.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use onefold_core::Result;
+
+use crate::cli::Context;
+use crate::config::Config;
+use crate::serve::Server;
+
+/// What a server can be told.
+#[derive(Debug, Default, clap::Args)]
+#[command(
+    after_help = "Examples:\n  onefold serve\n  onefold serve --listen 127.0.0.1:8080 --database sqlite:/var/lib/onefold/onefold.db"
+)]
+pub(crate) struct ServeArgs {
+    /// Where the API answers, such as 127.0.0.1:7070
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// Names that clients may call the server by, separated by commas
+    #[arg(long, value_name = "NAMES")]
+    hosts: Option<String>,
+    /// `text` or `json` log lines
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+    /// Bytes a request body may have
+    #[arg(long, value_name = "BYTES")]
+    body_bytes_max: Option<String>,
+    /// Connections at once
+    #[arg(long, value_name = "COUNT")]
+    connections_max: Option<String>,
+    /// How long a stopping server waits for what is under way
+    #[arg(long, value_name = "DURATION")]
+    drain_for: Option<String>,
+    /// How often expired leases are looked for
+    #[arg(long, value_name = "DURATION")]
+    sweep_every: Option<String>,
+    /// How often retention is applied
+    #[arg(long, value_name = "DURATION")]
+    prune_every: Option<String>,
+    /// A folder that pruned operations are written to first
+    #[arg(long, value_name = "FOLDER")]
+    archive: Option<String>,
+}
+
+impl ServeArgs {
+    pub(crate) fn flags(&self) -> Vec<(&'static str, String)> {
+        let given = [
+            ("listen", &self.listen),
+            ("hosts", &self.hosts),
+            ("log_format", &self.log_format),
+            ("body_bytes_max", &self.body_bytes_max),
+            ("connections_max", &self.connections_max),
+            ("drain_for", &self.drain_for),
+            ("sweep_every", &self.sweep_every),
+            ("prune_every", &self.prune_every),
+            ("archive", &self.archive),
+        ];
+        given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+    }
+}
+
+/// Serves until a signal to stop.
+pub(crate) async fn serve(context: &Context) -> Result<ExitCode> {
+    let server = Server::bind(&context.config, Arc::clone(&context.faults)).await?;
+    let url = format!("http://{}", server.address);
+    if context.json {
+        println!("{}", serde_json::json!({ "url": url, "tokenFile": context.config.token_file }));
+    } else {
+        print!("{}", welcome(&context.config, &url, std::io::stdout().is_terminal()));
+    }
+    // Whoever started it may be reading through a pipe, or may be gone.
+    let _ = std::io::stdout().flush();
+    server.serve().await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn welcome(config: &Config, url: &str, terminal: bool) -> String {
+    let file = config.token_file.display();
+    let token = match (&config.token, terminal) {
+        (Some(_), _) => "from ONEFOLD_TOKEN".to_owned(),
+        (None, true) => match crate::identity::read_token(&config.token_file) {
+            Ok(token) => format!("{token}  (in {file})"),
+            Err(_) => format!("in {file}"),
+        },
+        (None, false) => format!("in {file}"),
+    };
+    format!(
+        "Onefold {version} serves {database}\n\
+         \x20 API    {url}  (described at {url}/openapi.json)\n\
+         \x20 token  {token}\n\
+         \n\
+         Try next, in another shell:\n\
+         \x20 curl -s {url}/v1/claims -H \"Authorization: Bearer $(cat {file})\" \\\n\
+         \x20   --json '{{\"kind\": \"notice.issue\", \"id\": \"CASE-1:NOTICE\", \"attemptId\": \"'$(cat /proc/sys/kernel/random/uuid)'\",\n\
+         \x20           \"request\": {{\"case\": \"CASE-1\"}}, \"declare\": {{\"class\": \"external-command\"}}}}'\n\
+         \x20 onefold run --id hello -- echo hello     run any command once\n\
+         \x20 onefold operations                       what happened\n\
+         \x20 onefold incidents                        what needs a person\n\
+         \x20 onefold demo                             see the promise\n",
+        version = env!("CARGO_PKG_VERSION"),
+        database = config.database.display(),
+    )
+}

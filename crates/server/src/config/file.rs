@@ -1,0 +1,120 @@
+//! The TOML file: each value with its line, each mistake with a caret.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use onefold_core::declare::{self, DeclaredKind, Place, suggestion};
+use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_core::{Error, Result};
+use serde_spanned::Spanned;
+
+use super::keys::{KEYS, Key};
+
+/// Bytes a configuration file may have.
+const BYTES_MAX: u64 = 1024 * 1024;
+
+/// A value of the file, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileValue {
+    pub(super) name: &'static str,
+    pub(super) value: String,
+    /// `file:line`.
+    pub(super) at: String,
+}
+
+/// The values and kinds of a file.
+pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Vec<DeclaredKind>)> {
+    let file = path.display().to_string();
+    let unreadable = |cause: std::io::Error| {
+        Error::new(CONFIGURATION_INVALID, format!("{file} cannot be read: {cause}"))
+            .hint("name a file that exists with --config, or leave it out")
+    };
+    if std::fs::metadata(path).map_err(unreadable)?.len() > BYTES_MAX {
+        return Err(Error::new(CONFIGURATION_INVALID, format!("{file} is larger than {BYTES_MAX} bytes")));
+    }
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    Ok((values(&file, &text)?, declare::kinds(&file, &text)?))
+}
+
+pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
+    let place = Place::new(file, text);
+    let table: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(text).map_err(|cause| {
+        Error::new(CONFIGURATION_INVALID, place.show(cause.span().unwrap_or(0..0), cause.message()))
+            .hint("mend this line; the file is TOML")
+    })?;
+    let mut values = Vec::new();
+    for (name, value) in &table {
+        if name.get_ref() == "kind" {
+            continue;
+        }
+        let wrong =
+            |what: &str, hint: String| Error::new(CONFIGURATION_INVALID, place.show(name.span(), what)).hint(hint);
+        let key = match Key::find(name.get_ref()) {
+            Some(key) if key.secret => {
+                let hint = format!("set {} in the environment, or write the token to token_file", key.variable());
+                return Err(wrong("a secret does not belong into a configuration file", hint));
+            }
+            Some(key) => key,
+            None => return Err(wrong(&format!("there is no key `{}`", name.get_ref()), unknown(name.get_ref()))),
+        };
+        let value = text_of(value.get_ref()).ok_or_else(|| {
+            wrong(&format!("`{}` is a text, a number or a list of texts", key.name), "write it so".to_owned())
+        })?;
+        let line = text[..name.span().start].matches('\n').count() + 1;
+        values.push(FileValue { name: key.name, value, at: format!("{file}:{line}") });
+    }
+    Ok(values)
+}
+
+/// What to do about a name that does not exist.
+pub(super) fn unknown(name: &str) -> String {
+    let known = KEYS.iter().map(|key| key.name).chain(["kind"]);
+    match suggestion(name, known) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`onefold config` lists every key".to_owned(),
+    }
+}
+
+fn text_of(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Boolean(yes) => Some(yes.to_string()),
+        toml::Value::Array(items) => {
+            let texts: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+            texts.map(|texts| texts.join(","))
+        }
+        toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_with_its_line() {
+        let read = values("onefold.toml", "# mine\n\nlisten = \"127.0.0.1:1\"\nhosts = [\"a\", \"b\"]\n").unwrap();
+        let rows: Vec<_> = read.iter().map(|value| (value.name, value.value.as_str(), value.at.as_str())).collect();
+        assert_eq!(rows, [("hosts", "a,b", "onefold.toml:4"), ("listen", "127.0.0.1:1", "onefold.toml:3")]);
+    }
+
+    #[test]
+    fn a_misspelt_key_is_shown_where_it_stands_with_what_was_meant() {
+        let error = values("onefold.toml", "\ndatabse = \"x\"\n").unwrap_err();
+        assert_eq!(error.detail(), "onefold.toml:2:1: there is no key `databse`\n  2 | databse = \"x\"\n    | ^^^^^^^");
+        assert_eq!(error.next_step(), "did you mean `database`?");
+    }
+
+    #[test]
+    fn a_secret_in_the_file_is_refused_and_not_repeated() {
+        let error = values("onefold.toml", "token = \"abc\"\n").unwrap_err();
+        assert!(error.next_step().contains("ONEFOLD_TOKEN"), "{error}");
+    }
+
+    #[test]
+    fn broken_toml_is_shown_where_it_breaks() {
+        let error = values("onefold.toml", "listen = \n").unwrap_err();
+        assert!(error.detail().starts_with("onefold.toml:1:"), "{error}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Everything that can be set, in the order it is shown.
+
+/// One thing that can be set.
+#[derive(Debug)]
+pub(crate) struct Key {
+    /// Its name in the file; the variable is `ONEFOLD_` and the name in capitals, the flag `--` with dashes.
+    pub(crate) name: &'static str,
+    /// What holds when nobody sets it; empty for nothing.
+    pub(crate) default: &'static str,
+    /// What it is.
+    pub(crate) about: &'static str,
+    /// Secrets are set in the environment only and never shown.
+    pub(crate) secret: bool,
+}
+
+const fn key(name: &'static str, default: &'static str, about: &'static str) -> Key {
+    Key { name, default, about, secret: false }
+}
+
+/// Every key.
+pub(crate) const KEYS: &[Key] = &[
+    key("database", "sqlite:onefold.db", "where the ledger is"),
+    key("listen", "127.0.0.1:7070", "where the API answers"),
+    key("server", "", "a running server that the commands speak to; empty looks for one beside the database"),
+    key("token_file", "", "where the first token is; empty is the database's name with .token"),
+    Key { name: "token", default: "", about: "the first token itself; environment only", secret: true },
+    key("hosts", "", "names that clients may call the server by, beside its address"),
+    key("log", "info", "how much is logged: error, warn, info, debug, or per module"),
+    key("log_format", "text", "text or json"),
+    key("body_bytes_max", "8388608", "bytes a request body may have"),
+    key("connections_max", "1024", "connections at once; more wait"),
+    key("drain_for", "30s", "how long a stopping server waits for what is under way"),
+    key("sweep_every", "5s", "how often expired leases are looked for"),
+    key("prune_every", "1h", "how often retention is applied"),
+    key("archive", "", "a folder that pruned operations are written to first"),
+];
+
+impl Key {
+    /// The key with this name.
+    pub(crate) fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// The environment variable that sets it.
+    pub(crate) fn variable(&self) -> String {
+        format!("ONEFOLD_{}", self.name.to_uppercase())
+    }
+}

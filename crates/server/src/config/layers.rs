@@ -1,0 +1,183 @@
+//! Who set what: the last layer that speaks wins, and is remembered.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use onefold_core::declare::{DeclaredKind, suggestion};
+use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_core::{Error, Result};
+
+use super::file;
+use super::keys::{KEYS, Key};
+
+/// The variable that names the file.
+const CONFIG: &str = "ONEFOLD_CONFIG";
+
+/// The file that is read when none is named.
+const DEFAULT_FILE: &str = "onefold.toml";
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Nobody set it.
+    Default,
+    /// `file:line`.
+    File(String),
+    /// The variable's name.
+    Environment(String),
+    /// The flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(at) => f.write_str(at),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}
+
+/// Every key's value and origin.
+#[derive(Debug, Clone)]
+pub(crate) struct Layers {
+    values: BTreeMap<&'static str, (String, Origin)>,
+}
+
+impl Layers {
+    pub(super) fn gather(
+        path: Option<&Path>,
+        environment: &BTreeMap<String, String>,
+        flags: &[(&'static str, String)],
+    ) -> Result<(Self, Vec<DeclaredKind>)> {
+        let mut values: BTreeMap<&'static str, (String, Origin)> =
+            KEYS.iter().map(|key| (key.name, (key.default.to_owned(), Origin::Default))).collect();
+        let named = path.map(Path::to_owned).or_else(|| environment.get(CONFIG).map(Into::into));
+        let found = named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| DEFAULT_FILE.into()));
+        let mut kinds = Vec::new();
+        if let Some(found) = found {
+            let (read, declared) = file::read(&found)?;
+            values.extend(read.into_iter().map(|value| (value.name, (value.value, Origin::File(value.at)))));
+            kinds = declared;
+        }
+        for (variable, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
+            match KEYS.iter().find(|key| key.variable() == *variable) {
+                Some(key) => _ = values.insert(key.name, (value.clone(), Origin::Environment(variable.clone()))),
+                None => refuse_misspelt(variable)?,
+            }
+        }
+        for (name, value) in flags {
+            values.insert(name, (value.clone(), Origin::Flag(format!("--{}", name.replace('_', "-")))));
+        }
+        Ok((Self { values }, kinds))
+    }
+
+    /// The variables that may speak to us.
+    pub(super) fn environment() -> BTreeMap<String, String> {
+        let ours = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?)).filter(|(name, _)| name.starts_with("ONEFOLD_"))
+        };
+        std::env::vars_os().filter_map(ours).collect()
+    }
+
+    pub(super) fn text(&self, key: &str) -> &str {
+        self.values.get(key).map_or("", |(value, _)| value.as_str())
+    }
+
+    pub(super) fn optional(&self, key: &str) -> Option<&str> {
+        Some(self.text(key)).filter(|value| !value.is_empty())
+    }
+
+    pub(super) fn list(&self, key: &str) -> Vec<String> {
+        self.text(key).split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Where a value came from.
+    pub(crate) fn origin(&self, key: &str) -> &Origin {
+        self.values.get(key).map_or(&Origin::Default, |(_, origin)| origin)
+    }
+
+    /// A typed value, or an error that names where the wrong one came from.
+    pub(super) fn read<T>(&self, key: &str, wanted: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+        let text = self.text(key);
+        parse(text).ok_or_else(|| {
+            Error::new(CONFIGURATION_INVALID, format!("{}: {key} is {text:?}", self.origin(key)))
+                .hint(format!("give {wanted}"))
+        })
+    }
+
+    /// Every key with its value as it may be shown, and its origin.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, &str, &Origin)> {
+        KEYS.iter().map(|key| {
+            let value =
+                if key.secret && !self.text(key.name).is_empty() { "(set, not shown)" } else { self.text(key.name) };
+            (key.name, value, self.origin(key.name))
+        })
+    }
+}
+
+/// A variable that looks like one of ours and is none would be ignored in silence.
+fn refuse_misspelt(variable: &str) -> Result<()> {
+    let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
+    match suggestion(variable, known.iter().map(String::as_str)) {
+        Some(meant) if variable != CONFIG && strsim::levenshtein(variable, meant) <= 2 => {
+            Err(Error::new(CONFIGURATION_INVALID, format!("environment: there is no variable {variable}"))
+                .hint(format!("did you mean {meant}?")))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(set: &[(&str, &str)]) -> BTreeMap<String, String> {
+        set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_misspelt_variable_is_refused_and_a_foreign_one_is_left_alone() {
+        let error = Layers::gather(None, &variables(&[("ONEFOLD_LISTN", "x")]), &[]).unwrap_err();
+        assert_eq!(error.next_step(), "did you mean ONEFOLD_LISTEN?");
+        assert!(Layers::gather(None, &variables(&[("ONEFOLD_SEED", "1")]), &[]).is_ok());
+    }
+
+    #[test]
+    fn a_later_layer_wins_and_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.toml");
+        std::fs::write(&path, "listen = \"127.0.0.1:1\"\nlog = \"warn\"\ndrain_for = \"1s\"\n").unwrap();
+        let environment = variables(&[("ONEFOLD_LISTEN", "127.0.0.1:2"), ("ONEFOLD_LOG", "debug")]);
+        let flags = [("listen", "127.0.0.1:3".to_owned())];
+        let (layers, _) = Layers::gather(Some(&path), &environment, &flags).unwrap();
+        assert_eq!(
+            (layers.text("listen"), layers.origin("listen").to_string().as_str()),
+            ("127.0.0.1:3", "flag --listen")
+        );
+        assert_eq!(
+            (layers.text("log"), layers.origin("log").to_string().as_str()),
+            ("debug", "environment ONEFOLD_LOG")
+        );
+        assert!(layers.origin("drain_for").to_string().ends_with("x.toml:3"));
+        assert_eq!(layers.origin("hosts"), &Origin::Default);
+    }
+
+    #[test]
+    fn a_wrong_value_names_where_it_came_from_and_what_is_wanted() {
+        let (layers, _) = Layers::gather(None, &BTreeMap::new(), &[("drain_for", "soon".to_owned())]).unwrap();
+        let error = super::super::Config::typed(layers, Vec::new()).unwrap_err();
+        assert_eq!(error.detail(), "flag --drain-for: drain_for is \"soon\"");
+        assert!(error.next_step().contains("duration"));
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let environment = variables(&[("ONEFOLD_TOKEN", "hush")]);
+        let (layers, _) = Layers::gather(None, &environment, &[]).unwrap();
+        assert!(layers.shown().all(|(_, value, _)| value != "hush"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Questions that configuration declares, asked over HTTP.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{Method, Request, StatusCode};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor; // tidy: allow(the name is hyper's)
+use onefold_core::declare::DeclaredQuestion;
+use onefold_core::effect::{Policy, Terms};
+use onefold_core::error::DECLARATION_INVALID;
+use onefold_core::{Error, Result};
+use onefold_runtime::{Answer, Ask, Asked, IntoReconciler as _, Reconciler, Void};
+
+/// Bytes of a provider's answer that are read.
+const ANSWER_BYTES_MAX: usize = 1024 * 1024;
+
+type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
+/// The questions of a kind.
+pub(crate) fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
+    let web = web()?;
+    let question = Arc::new(question.clone());
+    let voids = matches!(terms.contract.policy(), Policy::Void);
+    let settle = match terms.contract.policy() {
+        Policy::Ask { settle } => *settle,
+        _ => Duration::ZERO,
+    };
+    let ask = move |asked: Asked| {
+        let (web, question) = (web.clone(), Arc::clone(&question));
+        async move { ask(&web, &question, &asked, voids).await }
+    };
+    let reconciler =
+        if voids { Void::with(ask).into_reconciler() } else { Ask::with(ask).settle(settle).into_reconciler() };
+    reconciler.ok_or_else(|| Error::new(DECLARATION_INVALID, "this policy asks nobody"))
+}
+
+/// One client for every question; made when the first kind needs it.
+fn web() -> Result<Web> {
+    static WEB: OnceLock<Web> = OnceLock::new();
+    if let Some(web) = WEB.get() {
+        return Ok(web.clone());
+    }
+    // A second installation of the same provider is refused, and harmless.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let connector = hyper_rustls::HttpsConnectorBuilder::new()
+        .with_native_roots()
+        .map_err(|cause| {
+            Error::new(DECLARATION_INVALID, "the system has no certificates to check a provider with")
+                .hint("install ca-certificates")
+                .caused_by(cause)
+        })?
+        .https_or_http()
+        .enable_http1()
+        .build();
+    Ok(WEB.get_or_init(|| Client::builder(TokioExecutor::new()).build(connector)).clone()) // tidy: allow(the name is hyper's)
+}
+
+async fn ask(web: &Web, question: &DeclaredQuestion, asked: &Asked, voids: bool) -> Answer {
+    let Some(request) = request(question, asked) else {
+        return Answer::cannot_tell();
+    };
+    let Ok(response) = web.request(request).await else {
+        return Answer::cannot_tell();
+    };
+    let status = response.status();
+    let body = match Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(_) => return Answer::cannot_tell(),
+    };
+    understand(question, voids, status, &body)
+}
+
+fn request(question: &DeclaredQuestion, asked: &Asked) -> Option<Request<Full<Bytes>>> {
+    let url = question
+        .url
+        .replace("{id}", &encoded(asked.entry().key.id.as_str()))
+        .replace("{key}", &encoded(asked.key()))
+        .replace("{business_key}", &encoded(asked.business_key().unwrap_or_default()));
+    let method = Method::from_bytes(question.method.as_bytes()).ok()?;
+    Request::builder().method(method).uri(url).header("accept", "application/json").body(Full::default()).ok()
+}
+
+/// What an answer means. Whatever is not plainly a yes or a no tells nothing.
+fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body: &[u8]) -> Answer {
+    let found = question.took_hold.as_deref().map(|pointer| {
+        let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+        json.and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned())
+    });
+    match (status, found) {
+        (status, Some(Some(value))) if status.is_success() || status == StatusCode::CONFLICT => {
+            let reference = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            Answer::took_hold(&value).evidence(reference.chars().take(200).collect::<String>())
+        }
+        (status, None) if status.is_success() && !voids => {
+            Answer::took_hold(&serde_json::from_slice(body).unwrap_or(serde_json::Value::Null))
+        }
+        // A voided key is refused from now on; an answer without the pointer's value is a plain no.
+        (status, _) if status.is_success() => Answer::did_not(),
+        (StatusCode::NOT_FOUND, _) if !voids => Answer::did_not(),
+        _ => Answer::cannot_tell(),
+    }
+}
+
+/// Percent-encodes everything that could end or bend an address.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_yes_a_no_or_nothing() {
+        let pointed = DeclaredQuestion::parse("GET http://n/{id}", Some("/items/0/id")).unwrap();
+        let plain = DeclaredQuestion::parse("GET http://n/{id}", None).unwrap();
+        let rows = [
+            (&pointed, false, 200, r#"{"items":[{"id":"NTC-1"}]}"#, "TookHold"),
+            (&pointed, false, 200, r#"{"items":[]}"#, "DidNot"),
+            (&pointed, false, 404, "", "DidNot"),
+            (&pointed, false, 500, "", "CannotTell"),
+            (&pointed, false, 401, "", "CannotTell"),
+            (&plain, false, 200, "{}", "TookHold"),
+            (&plain, false, 404, "", "DidNot"),
+            (&plain, true, 204, "", "DidNot"),
+            (&plain, true, 404, "", "CannotTell"),
+            (&pointed, true, 409, r#"{"items":[{"id":"NTC-1"}]}"#, "TookHold"),
+            (&pointed, true, 409, "{}", "CannotTell"),
+        ];
+        for (question, voids, status, body, meaning) in rows {
+            let answer = understand(question, voids, StatusCode::from_u16(status).unwrap(), body.as_bytes());
+            assert!(format!("{answer:?}").contains(meaning), "{status} {body}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_cannot_bend_the_address() {
+        assert_eq!(encoded("a b/../?x=1&y#%Ü"), "a%20b%2F..%2F%3Fx%3D1%26y%23%25%C3%9C");
+    }
+}

@@ -1,0 +1,202 @@
+//! Listening: connections within limits, a drain before the end, and a note beside the database for the commands.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer}; // tidy: allow(the name is hyper's)
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use onefold_core::error::{ADDRESS_UNAVAILABLE, CONFIGURATION_INVALID};
+use onefold_core::ports::Faults;
+use onefold_core::{Error, Result};
+use onefold_runtime::Shutdown;
+use serde::{Deserialize, Serialize};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::api::{self, Api, Gate, Shared};
+use crate::app::{App, Opener};
+use crate::config::Config;
+use crate::identity::{Credentials, first_token};
+
+/// How long a client may take to send its headers.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A server that listens.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    listener: TcpListener,
+    api: Shared,
+    router: Router,
+    connections_max: usize,
+    drain_for: Duration,
+    note: Note,
+}
+
+impl Server {
+    /// Opens the database and binds the address; whatever is wrong is known before anything is served.
+    pub(crate) async fn bind(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
+        // First: a recorder that comes later has missed what was counted before.
+        let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().ok();
+        let listener = TcpListener::bind(config.listen).await.map_err(|cause| {
+            Error::new(ADDRESS_UNAVAILABLE, format!("{} cannot be listened on: {cause}", config.listen))
+                .caused_by(cause)
+        })?;
+        let address = listener.local_addr().map_err(|cause| {
+            Error::new(ADDRESS_UNAVAILABLE, "the address of the listener is not known").caused_by(cause)
+        })?;
+        let app = Arc::new(App::open_with(config, Opener::Server, faults).await?);
+        if config.token.is_none() {
+            first_token(&config.token_file)?;
+        }
+        let credentials =
+            Arc::new(Credentials::new(app.ledger.store().clone(), config.token.as_deref(), &config.token_file));
+        closed_by_default(address, &credentials).await?;
+        app.ledger.start().await?;
+        let instance = uuid::Uuid::new_v4().simple().to_string();
+        let api = Api::new(app, instance.clone(), metrics);
+        let router = api::served(&api, credentials, Gate::new(address, &config.hosts), config.body_bytes_max);
+        let note = Note::write(&config.database, address, instance);
+        Ok(Self {
+            address,
+            listener,
+            api,
+            router,
+            connections_max: config.connections_max,
+            drain_for: config.drain_for,
+            note,
+        })
+    }
+
+    /// Serves until a signal to stop, then lets what is under way end.
+    pub(crate) async fn serve(self) -> Result<()> {
+        let mut stopped = Stop::listen()?;
+        let graceful = GracefulShutdown::new();
+        let room = Arc::new(Semaphore::new(self.connections_max));
+        loop {
+            let accepted = tokio::select! {
+                () = stopped.asked() => break,
+                accepted = accept(&self.listener, &room) => accepted,
+            };
+            let Some((stream, place)) = accepted else { continue };
+            let service = TowerToHyperService::new(self.router.clone());
+            let mut builder = Builder::new(TokioExecutor::new()); // tidy: allow(the name is hyper's)
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
+            builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
+            let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+            let watched = graceful.watch(connection);
+            tokio::spawn(async move {
+                // A client that hangs up or speaks nonsense ends its own connection only.
+                if let Err(cause) = watched.await {
+                    tracing::debug!(cause = %cause, "connection ended");
+                }
+                drop(place);
+            });
+        }
+        tracing::info!("draining");
+        self.api.drain();
+        drop(self.listener);
+        if tokio::time::timeout(self.drain_for, graceful.shutdown()).await.is_err() {
+            tracing::warn!("connections were still open when the time to drain was over");
+        }
+        self.api.app.ledger.shutdown(Shutdown::Drain { within: self.drain_for }).await;
+        self.note.remove();
+        Ok(())
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let place = Arc::clone(room).acquire_owned().await.ok()?;
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            // Answers are small and waited for.
+            let _ = stream.set_nodelay(true);
+            Some((stream, place))
+        }
+        Err(cause) => {
+            // Out of descriptors, most likely: those in use must end first.
+            tracing::warn!(cause = %cause, "a connection could not be accepted");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            None
+        }
+    }
+}
+
+/// Refuses to listen where others can reach it, unless people have credentials of their own.
+async fn closed_by_default(address: SocketAddr, credentials: &Credentials) -> Result<()> {
+    if address.ip().is_loopback() || credentials.any_named().await? {
+        return Ok(());
+    }
+    Err(Error::new(
+        CONFIGURATION_INVALID,
+        format!("{address} can be reached from other machines, and nobody has a token"),
+    )
+    .hint("add one first: onefold token add NAME --role operator"))
+}
+
+/// The signals that end a server.
+struct Stop {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+impl Stop {
+    fn listen() -> Result<Self> {
+        let on = |kind| {
+            signal(kind).map_err(|cause| {
+                Error::new(onefold_core::error::UNEXPECTED, "signals cannot be heard").caused_by(cause)
+            })
+        };
+        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
+    }
+
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// Where the server of a database is, for the commands. A hint only: whoever reads it asks there first.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Note {
+    pub(crate) url: String,
+    pub(crate) instance: String,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl Note {
+    fn path(database: &Path) -> PathBuf {
+        let mut name = database.as_os_str().to_owned();
+        name.push(".server");
+        PathBuf::from(name)
+    }
+
+    fn write(database: &Path, address: SocketAddr, instance: String) -> Self {
+        let note = Self { url: format!("http://{address}"), instance, path: Self::path(database) };
+        // Without it the commands open the file themselves, which is as correct.
+        if let Err(cause) = std::fs::write(&note.path, serde_json::json!(note).to_string()) {
+            tracing::warn!(cause = %cause, "the commands will not find this server by its database");
+        }
+        note
+    }
+
+    /// The note beside a database, if there is one.
+    pub(crate) fn read(database: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(Self::path(database)).ok()?).ok()
+    }
+
+    fn remove(&self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,66 @@
+//! Tables that people read, and the same as JSON.
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, Table};
+
+/// A table with this head and these rows.
+pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(head);
+    for row in rows {
+        table.add_row(row);
+    }
+    let lines = table.to_string();
+    lines.lines().map(|line| line.trim_end().strip_prefix(' ').unwrap_or(line.trim_end()).to_owned() + "\n").collect()
+}
+
+/// A time as people read it: the day, and the time to the second, UTC.
+pub(crate) fn short_time(at: &str) -> String {
+    match (at.get(..10), at.get(11..19)) {
+        (Some(day), Some(time)) => format!("{day} {time}"),
+        _ => at.to_owned(),
+    }
+}
+
+/// How long ago something was, in words.
+pub(crate) fn ago(then: onefold_core::Timestamp, now: onefold_core::Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..=1 => "just now".to_owned(),
+        2..=119 => format!("{seconds} s ago"),
+        120..=7_199 => format!("{} min ago", seconds / 60),
+        7_200..=172_799 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+/// One or many of something.
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+/// Prints a value for scripts.
+pub(crate) fn print_json(value: &serde_json::Value) {
+    println!("{}", serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use onefold_core::Timestamp;
+
+    #[test]
+    fn columns_stand_under_each_other() {
+        let shown = table(["id", "status"], [["A".into(), "COMPLETED".into()], ["LONG-ID".into(), "UNKNOWN".into()]]);
+        assert_eq!(shown, "id       status\nA        COMPLETED\nLONG-ID  UNKNOWN\n");
+    }
+
+    #[test]
+    fn times_are_told_in_words() {
+        let at = |seconds: i64| Timestamp::from_micros(seconds * 1_000_000);
+        let rows = [(0, "just now"), (90, "90 s ago"), (180, "3 min ago"), (9_000, "2 h ago"), (400_000, "4 days ago")];
+        for (seconds, words) in rows {
+            assert_eq!(ago(at(0), at(seconds)), words);
+        }
+    }
+}
