@@ -18,6 +18,10 @@ struct Cli {
 enum Command {
     /// See the promise: the same requests through a naive worker, a table and Onefold
     Demo(demo::DemoArgs),
+    #[command(hide = true)]
+    DemoProvider(demo::ProviderArgs),
+    #[command(hide = true)]
+    DemoWorker(demo::WorkerArgs),
 }
 
 /// Parses the command line and runs it.
@@ -33,6 +37,8 @@ pub fn main() -> ExitCode {
     let ended = runtime.block_on(async {
         match cli.command {
             Some(Command::Demo(args)) => demo::demo(args).await,
+            Some(Command::DemoProvider(args)) => demo::provider(args).await,
+            Some(Command::DemoWorker(args)) => demo::worker(args).await,
             None => Ok(ExitCode::SUCCESS),
         }
     });
