@@ -79,7 +79,7 @@ pub(crate) async fn demo(args: DemoArgs) -> Result<ExitCode> {
     let folder = Folder::open(args.keep.clone())?;
     let (mut interrupt, mut terminate) = (listen_for(SignalKind::interrupt())?, listen_for(SignalKind::terminate())?);
     // Far more than a loaded machine needs; a demo that hangs says so.
-    let longest = Duration::from_secs(120) + Duration::from_millis(100) * args.requests;
+    let longest = Duration::from_mins(2) + Duration::from_millis(100) * args.requests;
     let rows = tokio::select! {
         rows = show(&args, &folder) => rows?,
         _ = interrupt.recv() => return Ok(stopped("interrupted", 130)),
@@ -123,7 +123,7 @@ async fn show(args: &DemoArgs, folder: &Folder) -> Result<Rows> {
     let settled = [naive.settled(), table.settled(), onefold.settled()];
     let progress = Progress::new(addresses.serves, args.requests, settled);
     let running = async {
-        let ran = tokio::try_join!(naive.to_the_end(), table.to_the_end(), onefold.to_the_end())?;
+        let ran = tokio::try_join!(naive.finish(), table.finish(), onefold.finish())?;
         // What is still on its way to the provider happens, too.
         tokio::time::sleep(AGE_MAX + SLOW_FOR).await;
         Ok(ran)

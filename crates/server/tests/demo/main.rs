@@ -62,16 +62,18 @@ fn the_demo_shows_duplicates_without_onefold_none_with_it_and_an_incident_for_ev
 /// Counts in the kept file itself, past everything that the demo says of it.
 fn the_kept_ledger_agrees(folder: &Path, ours: &Value) {
     let ledger = rusqlite::Connection::open(folder.join("onefold.db")).unwrap();
-    let of = |sql: &str| ledger.query_row(sql, [], |row| row.get::<_, u64>(0)).unwrap();
-    let unknown = of("SELECT count(*) FROM onefold_operation WHERE status = 'UNKNOWN'");
+    let of = |sql: &str| -> u64 { ledger.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap().into() };
+    let unknown = of("SELECT count(*) FROM onefold_operations WHERE status = 'UNKNOWN'");
     assert_eq!(unknown, count(ours, "unknowns"));
-    assert_eq!(of("SELECT count(*) FROM onefold_operation"), 300);
+    assert_eq!(of("SELECT count(*) FROM onefold_operations"), 300);
 }
 
 #[test]
 fn the_same_seed_has_the_same_plan_and_another_seed_another() {
+    let temporary = tempfile::tempdir().unwrap();
     let planned = |seed: &str| {
-        let mut running = Killed(onefold(&["demo", "--seed", seed]).stderr(Stdio::piped()).spawn().unwrap());
+        let mut command = onefold(&["demo", "--seed", seed]);
+        let mut running = Killed(command.env("TMPDIR", temporary.path()).stderr(Stdio::piped()).spawn().unwrap());
         let mut said = String::new();
         let mut stderr = running.0.stderr.take().unwrap();
         while !said.contains("retries what looks failed") {
@@ -149,7 +151,7 @@ fn processes_in(folder: &Path) -> usize {
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        assert!(started.elapsed() < Duration::from_mins(1), "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -2,9 +2,14 @@
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use onefold_core::error::{DATABASE_IN_USE, DATABASE_READ_ONLY};
 use onefold_core::{Error, Result};
+
+/// How often removing the folder is tried, and how long is waited in between.
+const REMOVALS_MAX: u32 = 100;
+const REMOVAL_WAIT: Duration = Duration::from_millis(20);
 
 /// A folder for one run; removed when the run is over, unless it is kept.
 pub(super) struct Folder {
@@ -35,8 +40,15 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if !self.kept {
-            let _ = std::fs::remove_dir_all(&self.path);
+        if self.kept {
+            return;
+        }
+        // A worker that is just being killed may still write a file.
+        for _ in 0..REMOVALS_MAX {
+            if std::fs::remove_dir_all(&self.path).is_ok() || !self.path.exists() {
+                return;
+            }
+            std::thread::sleep(REMOVAL_WAIT);
         }
     }
 }

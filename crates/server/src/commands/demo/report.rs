@@ -95,7 +95,7 @@ fn legend() -> String {
          effects    counted by the provider in its own process; duplicate: beyond the first of a request\n\
          lost       reported done or given up, yet no effect, though the provider does not reject it\n\
          unknown    nobody can know: not lost, not repeated, an incident says what to check; only for escalate\n\
-         known      recorded done, and the provider counted one effect\n\
+         known      recorded done, and the provider counted one effect: a record of two as one is no knowledge\n\
          repeatable the plan: which requests and calls meet which fault. Counts move a little with how the\n           \
          processes are scheduled. The provider acts on no request older than {AGE_MAX:?}: what ask rests on"
     )

@@ -117,7 +117,7 @@ impl Run {
     }
 
     /// Delivers everything, again and again where need be, until each request has its last word.
-    pub(super) async fn to_the_end(mut self) -> Result<Ran> {
+    pub(super) async fn finish(mut self) -> Result<Ran> {
         let started = Instant::now();
         for slot in 0..SLOTS {
             self.start(slot)?;

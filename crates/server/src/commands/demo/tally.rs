@@ -63,7 +63,9 @@ pub(super) struct Row {
     pub(super) unknowns: u64,
     /// Open incidents of those.
     pub(super) incidents: u64,
-    /// Requests recorded done of which the provider counted one effect.
+    /// Requests recorded done that took hold, be it once or twice.
+    pub(super) recorded_done: u64,
+    /// Requests recorded done of which the provider counted one effect: a record of two as one is no knowledge.
     pub(super) known_completed: u64,
     /// Requests reported failed that took hold.
     pub(super) false_failures: u64,
@@ -96,6 +98,7 @@ pub(super) fn tally(
         lost_effects: 0,
         unknowns: 0,
         incidents: 0,
+        recorded_done: 0,
         known_completed: 0,
         false_failures: 0,
         unknowns_without_incident: 0,
@@ -109,6 +112,7 @@ pub(super) fn tally(
         let effects = truth.effects.get(&request.number()).copied().unwrap_or(0);
         match record(request) {
             Record::Done => {
+                row.recorded_done += u64::from(effects > 0);
                 row.known_completed += u64::from(effects == 1);
                 row.lost_effects += u64::from(effects == 0);
             }
@@ -142,15 +146,16 @@ mod tests {
     fn row(effects: &[(u32, u32)], record: impl Fn(u32) -> Record) -> Row {
         let truth = Truth { calls: 12, too_late: 0, effects: effects.iter().copied().collect() };
         let ran = Ran { refused: 3, ..Ran::default() };
-        let plan = Plan::new(1);
-        assert!(!Request::all(REQUESTS).any(|request| plan.rejects(request)));
+        let rejects_none = |plan: &Plan| !Request::all(REQUESTS).any(|request| plan.rejects(request));
+        let plan = (1..100).map(Plan::new).find(rejects_none).unwrap();
         tally(Side::Table, REQUESTS, plan, &truth, &ran, |request| record(request.number()))
     }
 
     #[test]
     fn effects_beyond_the_first_are_duplicates_and_are_not_known() {
         let row = row(&[(0, 1), (1, 3), (2, 2)], |_| Record::Done);
-        assert_eq!((row.attempts, row.effects, row.duplicate_effects, row.known_completed), (15, 6, 3, 1));
+        assert_eq!((row.attempts, row.effects, row.duplicate_effects), (15, 6, 3));
+        assert_eq!((row.recorded_done, row.known_completed), (3, 1));
         assert_eq!(row.lost_effects, 6, "reported done, and never happened");
     }
 

@@ -61,6 +61,7 @@ mod tests {
             lost_effects: 0,
             unknowns: 0,
             incidents: 0,
+            recorded_done: 290,
             known_completed: 290,
             false_failures: 0,
             unknowns_without_incident: 0,

@@ -72,18 +72,21 @@ impl Worker {
         let (Some(request), Ok(delivery)) = (Request::parse(id), delivery.parse()) else { return };
         let word = match self {
             Self::Naive(caller) => insist(caller, request, delivery).await,
-            Self::Table(caller, table) => match tokio::task::block_in_place(|| table.find(request)) {
-                Some(word) => word,
-                None => {
-                    let word = insist(caller, request, delivery).await;
-                    tokio::task::block_in_place(|| table.keep(request, word));
-                    word
-                }
-            },
+            Self::Table(caller, table) => look_call_write(caller, table, request, delivery).await,
             Self::Onefold(worker) => worker.perform(request, delivery).await,
         };
         println!("{ticket} {word}");
     }
+}
+
+/// The usual order: one that writes first loses what it then fails to do.
+async fn look_call_write(caller: &Caller, table: &Table, request: Request, delivery: u32) -> Word {
+    if let Some(word) = tokio::task::block_in_place(|| table.find(request)) {
+        return word;
+    }
+    let word = insist(caller, request, delivery).await;
+    tokio::task::block_in_place(|| table.keep(request, word));
+    word
 }
 
 /// Calls until there is an answer, a few times.
