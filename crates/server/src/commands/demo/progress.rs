@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressFinish, ProgressStyle};
 
 use super::provider::Figures;
 use super::request::Side;
@@ -39,7 +39,7 @@ impl Progress {
         let style = ProgressStyle::with_template(BAR).unwrap_or_else(|_| ProgressStyle::default_bar());
         let bars = Side::ALL.map(|side| {
             let bar = ProgressBar::new(self.requests.into()).with_style(style.clone()).with_prefix(side.name());
-            together.add(bar)
+            together.add(bar.with_finish(ProgressFinish::Abandon))
         });
         loop {
             let figures = self.figures().await;

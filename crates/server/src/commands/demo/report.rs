@@ -22,21 +22,29 @@ struct Report<'a> {
 
 /// What is going to happen, before it does.
 pub(super) fn opening(seed: u64, plan: &FirstCalls) -> String {
-    let FirstCalls { requests, same_key, ask, escalate, .. } = plan;
+    let FirstCalls {
+        requests,
+        same_key,
+        ask,
+        escalate,
+        answers_lost,
+        answers_slow,
+        acts_late,
+        workers_killed,
+        refused,
+        rejected,
+        delivered_twice,
+    } = plan;
     format!(
-        "{requests} requests, the same for three sides: {same_key} same key (the provider acts once for a key), \
-         {ask} ask (it can be looked up; a \"no\" is believed {settle:?} after the deadline), {escalate} escalate (it offers nothing)\n\
-         planned by seed {seed} for the first calls: {} answers lost, {} slower than the timeout of {CALL_TIMEOUT:?}, \
-         {} acted on only after it, {} workers killed after acting, {} connections refused, {} rejected for good; \
-         {} requests delivered twice, and an operator retries what looks failed\n",
-        plan.answers_lost,
-        plan.answers_slow,
-        plan.acts_late,
-        plan.workers_killed,
-        plan.refused,
-        plan.rejected,
-        plan.delivered_twice,
-        settle = SETTLE,
+        "{requests} requests go through three sides at once; seed {seed} plans what goes wrong\n  \
+         kinds   {same_key} same key: the provider acts once for a key\n          \
+         {ask} ask: it can be looked up; its \"no\" is believed {SETTLE:?} after the deadline (settle)\n          \
+         {escalate} escalate: it offers nothing\n  \
+         faults  {answers_lost} answers lost after acting, {answers_slow} slower than the timeout of {CALL_TIMEOUT:?},\n          \
+         {acts_late} acted on only after it, {workers_killed} workers killed after acting,\n          \
+         {refused} connections refused, {rejected} rejected for good; so the first calls, and later ones alike\n  \
+         queue   {delivered_twice} requests are delivered twice; what a killed worker had not acknowledged comes again;\n          \
+         an operator retries what looks failed\n"
     )
 }
 
@@ -89,7 +97,8 @@ fn table(rows: &Rows) -> String {
 fn legend() -> String {
     format!(
         "naive      calls, and calls again up to twice when it hears nothing; remembers nothing\n\
-         table      the same with a table of processed operations: looks, calls, writes that it was processed\n\
+         table      the same with a table of processed operations: looks, calls, then writes (the other\n           \
+         common order, to write and then call, loses effects instead)\n\
          onefold    performs through the ledger\n\
          attempts   calls, refused connections included; the n-th call for a request meets the same fault on each side\n\
          effects    counted by the provider in its own process; duplicate: beyond the first of a request\n\
@@ -111,4 +120,40 @@ fn verdict(rows: &Rows, broken: &[String]) -> String {
         );
     }
     format!("FAILED: {}", broken.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::demo::plan::Plan;
+    use crate::commands::demo::provider::Truth;
+    use crate::commands::demo::request::Side;
+    use crate::commands::demo::run::Ran;
+    use crate::commands::demo::tally::{Record, tally};
+
+    fn rows() -> Rows {
+        let row = |side, effects: u32| {
+            let truth = Truth { calls: 9, too_late: 0, effects: (0..6).map(|number| (number, effects)).collect() };
+            tally(side, 6, Plan::new(2), &truth, &Ran::default(), |_| Record::Done)
+        };
+        Rows { naive: row(Side::Naive, 3), table: row(Side::Table, 2), onefold: row(Side::Onefold, 1) }
+    }
+
+    #[test]
+    fn the_plan_is_said_before_anything_happens() {
+        insta::assert_snapshot!(opening(20_261_115, &Plan::new(20_261_115).first_calls(3_000)));
+    }
+
+    #[test]
+    fn the_table_the_legend_and_the_verdict_close_it() {
+        insta::assert_snapshot!(closing(&rows(), &[]));
+    }
+
+    #[test]
+    fn a_failed_run_says_which_rule_broke_and_by_how_many() {
+        let broken = ["onefold has 2 duplicate effects, and must have none".to_owned()];
+        assert!(closing(&rows(), &broken).ends_with("FAILED: onefold has 2 duplicate effects, and must have none"));
+        let json = json(1, Plan::new(1).first_calls(6), &rows(), &broken);
+        assert!(json.contains(r#""passed":false,"broken":["onefold has 2 duplicate effects, and must have none"]"#));
+    }
 }

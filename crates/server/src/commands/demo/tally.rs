@@ -80,6 +80,30 @@ pub(super) struct Row {
     pub(super) seconds: f64,
 }
 
+impl Row {
+    /// Counts one request: what its record says, and what really happened.
+    fn count(&mut self, request: Request, record: Record, effects: u32, rejected: bool) {
+        match record {
+            Record::Done => {
+                self.recorded_done += u64::from(effects > 0);
+                self.known_completed += u64::from(effects == 1);
+                self.lost_effects += u64::from(effects == 0);
+            }
+            Record::Failed => {
+                self.false_failures += u64::from(effects > 0);
+                self.lost_effects += u64::from(effects == 0 && !rejected);
+            }
+            Record::Unknown { incidents } => {
+                self.unknowns += 1;
+                self.incidents += incidents;
+                self.unknowns_without_incident += u64::from(incidents != 1);
+                self.unknowns_not_allowed += u64::from(request.kind() != Kind::Escalate);
+            }
+            Record::Unsettled => self.unsettled += 1,
+        }
+    }
+}
+
 /// Holds a side's records against the provider's.
 pub(super) fn tally(
     side: Side,
@@ -110,24 +134,7 @@ pub(super) fn tally(
     };
     for request in Request::all(requests) {
         let effects = truth.effects.get(&request.number()).copied().unwrap_or(0);
-        match record(request) {
-            Record::Done => {
-                row.recorded_done += u64::from(effects > 0);
-                row.known_completed += u64::from(effects == 1);
-                row.lost_effects += u64::from(effects == 0);
-            }
-            Record::Failed => {
-                row.false_failures += u64::from(effects > 0);
-                row.lost_effects += u64::from(effects == 0 && !plan.rejects(request));
-            }
-            Record::Unknown { incidents } => {
-                row.unknowns += 1;
-                row.incidents += incidents;
-                row.unknowns_without_incident += u64::from(incidents != 1);
-                row.unknowns_not_allowed += u64::from(request.kind() != Kind::Escalate);
-            }
-            Record::Unsettled => row.unsettled += 1,
-        }
+        row.count(request, record(request), effects, plan.rejects(request));
     }
     row
 }
