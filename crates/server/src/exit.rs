@@ -1,7 +1,7 @@
 //! Exit codes that mean something: those of sysexits, where it has one.
 
-use onefold_core::Error;
 use onefold_core::error::{Class, DECLARATION_INVALID, POLICY_NOT_ALLOWED};
+use onefold_core::Error;
 
 /// How a command ends; the number is what a shell sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,3 +58,4 @@ pub(crate) fn complain(error: &Error) {
     eprintln!("error: {} ({})", error.detail(), error.code());
     eprintln!("  next: {}", error.next_step());
 }
+

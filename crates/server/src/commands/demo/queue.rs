@@ -63,7 +63,8 @@ impl Queue {
     pub(super) fn hand_out(&mut self, now: Instant, living: impl Fn(usize) -> bool) -> Option<Handed> {
         while let Some(due) = self.later.first_entry().filter(|entry| entry.key().0 <= now) {
             let delivery = due.remove();
-            self.ready.push_back(delivery);
+            // What comes again has waited long enough.
+            self.ready.push_front(delivery);
         }
         let next = *self.ready.front()?;
         let free = |slot: &usize| living(*slot) && self.out[*slot].len() < AT_ONCE;

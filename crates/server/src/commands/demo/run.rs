@@ -1,6 +1,6 @@
 //! One side, from the first delivery until nothing is left to deliver.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,9 @@ use super::word::Word;
 pub(super) const SLOTS: usize = 2;
 /// How often the queue looks for what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// How long an operator takes to press retry.
+/// A request that has no last word after this long looks failed to an operator.
+const LOOKS_FAILED_AFTER: Duration = Duration::from_millis(300);
+/// How long an operator takes to retry what was given up.
 const OPERATOR_TAKES: Duration = Duration::from_millis(700);
 /// Workers that may end without being told to; more are a defect.
 const DEATHS_MAX: u32 = 3;
@@ -69,6 +71,9 @@ pub(super) struct Run {
     events: mpsc::UnboundedReceiver<Event>,
     /// Requests that have their last word, for whoever watches.
     settled: Arc<AtomicU32>,
+    /// Requests in the order in which they were first handed out, for the operator who watches.
+    watched: VecDeque<(Instant, Request)>,
+    /// How often the operator pressed retry.
     pressed: HashMap<Request, u32>,
     deaths: u32,
     ran: Ran,
@@ -100,6 +105,7 @@ impl Run {
             happened,
             events,
             settled: Arc::default(),
+            watched: VecDeque::new(),
             pressed: HashMap::new(),
             deaths: 0,
             ran: Ran::default(),
@@ -124,6 +130,7 @@ impl Run {
         }
         while !self.queue.is_empty() {
             self.hand_out().await;
+            self.retry_what_looks_failed(Instant::now());
             tokio::select! {
                 Some(event) = self.events.recv() => self.heed(event)?,
                 () = tokio::time::sleep(LOOK_EVERY) => {}
@@ -140,6 +147,9 @@ impl Run {
             let Handed { slot, ticket, request, delivery } = handed;
             if let Some(life) = &slots[slot].life {
                 life.say(format!("{ticket} {request} {delivery}")).await;
+            }
+            if delivery == 1 {
+                self.watched.push_back((Instant::now(), request));
             }
         }
     }
@@ -181,14 +191,7 @@ impl Run {
         let now = Instant::now();
         match word {
             Word::Later(wait) => return self.queue.again(request, now, wait),
-            Word::Failed | Word::Unknown => {
-                let pressed = self.pressed.entry(request).or_default();
-                if self.setting.plan.operator_retries(request, *pressed) {
-                    *pressed += 1;
-                    self.ran.operator_retries += 1;
-                    self.queue.again(request, now, OPERATOR_TAKES);
-                }
-            }
+            Word::Failed | Word::Unknown => self.press_retry(request, now, OPERATOR_TAKES),
             Word::Done | Word::Rejected => {}
         }
         let last = self.ran.words.entry(request).or_insert(word);
@@ -197,6 +200,25 @@ impl Run {
             *last = word;
         }
         self.settled.store(u32::try_from(self.ran.words.len()).unwrap_or(u32::MAX), Ordering::Relaxed);
+    }
+
+    /// An operator does not wait for ever, although nothing has failed yet.
+    fn retry_what_looks_failed(&mut self, now: Instant) {
+        while let Some((_, request)) = self.watched.pop_front_if(|(since, _)| *since + LOOKS_FAILED_AFTER <= now) {
+            if !self.ran.words.contains_key(&request) {
+                self.press_retry(request, now, Duration::ZERO);
+            }
+        }
+    }
+
+    /// The operator's button: one more delivery, if the plan has it pressed.
+    fn press_retry(&mut self, request: Request, now: Instant, wait: Duration) {
+        let pressed = self.pressed.entry(request).or_default();
+        if self.setting.plan.operator_retries(request, *pressed) {
+            *pressed += 1;
+            self.ran.operator_retries += 1;
+            self.queue.again(request, now, wait);
+        }
     }
 
     fn bury(&mut self, how: How) -> Result<()> {
