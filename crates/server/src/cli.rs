@@ -66,6 +66,10 @@ enum Command {
     Run(run::RunArgs),
     /// See the promise: the same requests through a naive worker, a table and Onefold
     Demo(demo::DemoArgs),
+    #[command(hide = true)]
+    DemoProvider(demo::ProviderArgs),
+    #[command(hide = true)]
+    DemoWorker(demo::WorkerArgs),
     /// Look at operations
     Operations(operations::OperationsArgs),
     /// See and settle what needs a person
@@ -127,7 +131,9 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     let command = command.unwrap_or_else(|| Command::Serve(serve::ServeArgs::default()));
     match command {
         // These need no configuration, and work with a broken one.
-        Command::Demo(args) => return demo::demo(args).await,
+        Command::Demo(args) => return demo::demo(args, shared.json).await,
+        Command::DemoProvider(args) => return demo::provider(args).await,
+        Command::DemoWorker(args) => return demo::worker(args).await,
         Command::Explain(args) => return explain::explain(&args, shared.json),
         Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
         _ => {}
@@ -148,7 +154,11 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::Migrate(args) => migrate::migrate(&context, &args).await,
         Command::Token(args) => token::token(&context, args).await,
         Command::Config(args) => configuration::configuration(&context, &args),
-        Command::Demo(_) | Command::Explain(_) | Command::Completions(_) => Ok(ExitCode::SUCCESS),
+        Command::Demo(_)
+        | Command::DemoProvider(_)
+        | Command::DemoWorker(_)
+        | Command::Explain(_)
+        | Command::Completions(_) => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -1,17 +1,188 @@
-//! The promise, seen.
+//! The promise, seen: the same requests through a naive worker, a table and Onefold, side by side.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `request` | the requests, their kinds, the sides |
+//! | `plan` | what goes wrong, as pure functions of the seed |
+//! | `provider`, `wire` | the provider in its own process, and how it is called |
+//! | `worker`, `table`, `ledger` | the worker processes |
+//! | `input` | what a child process hears |
+//! | `word` | what a worker says of a delivery |
+//! | `queue`, `life`, `run` | delivers at least once, kills and restarts workers |
+//! | `progress`, `report` | what is seen |
+//! | `tally`, `verdict` | what came of it, and whether that is the promise |
+//! | `folder` | where a run keeps its files |
 
+mod folder;
+mod input;
+mod ledger;
+mod life;
+mod plan;
+mod progress;
+mod provider;
+mod queue;
+mod report;
+mod request;
+mod run;
+mod table;
+mod tally;
+mod verdict;
+mod wire;
+mod word;
+mod worker;
+
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use onefold_core::Result;
+use onefold_core::error::UNEXPECTED;
+use onefold_core::{Error, Result};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+use crate::exit::Exit;
+use folder::Folder;
+use life::{Heard, Life};
+use plan::{AGE_MAX, Plan, SLOW_FOR};
+use progress::Progress;
+use provider::Truth;
+use request::Side;
+use run::{Event, Ran, Run, Setting};
+use tally::{Record, Row, table_record, tally};
+use verdict::Rows;
+use wire::Addresses;
+
+pub(crate) use provider::{ProviderArgs, provider};
+pub(crate) use worker::{WorkerArgs, worker};
+
+/// How long the provider may take to listen.
+const START_MAX: Duration = Duration::from_secs(30);
 
 /// What the demo can be told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// The same seed gives the same faults.
+    /// The same seed gives the same faults
     #[arg(long, default_value_t = 20_261_115)]
     seed: u64,
+    /// Requests that each side gets; fewer than 200 would not meet every fault
+    #[arg(long, default_value_t = 3_000, value_parser = clap::value_parser!(u32).range(200..=50_000))]
+    requests: u32,
+    /// Keep ledger, table and logs in this folder, which must be empty
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
 }
 
-pub(crate) async fn demo(_args: DemoArgs) -> Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+pub(crate) async fn demo(args: DemoArgs, json: bool) -> Result<ExitCode> {
+    let folder = Folder::open(args.keep.clone())?;
+    let (mut interrupt, mut terminate) = (listen_for(SignalKind::interrupt())?, listen_for(SignalKind::terminate())?);
+    // Far more than a loaded machine needs; a demo that hangs says so.
+    let longest = Duration::from_mins(2) + Duration::from_millis(100) * args.requests;
+    let rows = tokio::select! {
+        rows = show(&args, &folder) => rows?,
+        _ = interrupt.recv() => return Ok(stopped("interrupted", 130)),
+        _ = terminate.recv() => return Ok(stopped("terminated", 143)),
+        () = tokio::time::sleep(longest) => {
+            let detail = format!("the demo did not end within {longest:?}");
+            return Err(Error::new(UNEXPECTED, detail).hint("run it on a quieter machine, or with fewer --requests"));
+        }
+    };
+    let broken = verdict::broken(&rows);
+    if json {
+        println!("{}", report::json(args.seed, Plan::new(args.seed).first_calls(args.requests), &rows, &broken));
+    } else {
+        println!("{}", report::closing(&rows, &broken));
+    }
+    if let Some(kept) = &args.keep {
+        eprintln!("kept: {}", kept.join("onefold.db").display());
+    }
+    Ok(if broken.is_empty() { Exit::Done } else { Exit::Refused }.into())
+}
+
+/// Dropping what runs has closed the workers' input and killed them; the folder goes with them.
+fn stopped(how: &str, code: u8) -> ExitCode {
+    eprintln!("{how}: workers and provider are stopped");
+    ExitCode::from(code)
+}
+
+fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
+    signal(kind).map_err(|cause| Error::new(UNEXPECTED, "signals cannot be heard").caused_by(cause))
+}
+
+/// Runs the three sides side by side and holds what they say against what the provider counted.
+async fn show(args: &DemoArgs, folder: &Folder) -> Result<Rows> {
+    let plan = Plan::new(args.seed);
+    eprintln!("{}", report::opening(args.seed, &plan.first_calls(args.requests)));
+    let (_provider, addresses, kills) = start_provider(args.seed, folder).await?;
+    let setting =
+        Setting { plan, seed: args.seed, requests: args.requests, folder: folder.path().to_owned(), addresses };
+    let [naive, table, onefold] = Side::ALL.map(|side| Run::new(side, &setting));
+    let ears = [naive.ear(), table.ear(), onefold.ear()];
+    let settled = [naive.settled(), table.settled(), onefold.settled()];
+    let progress = Progress::new(addresses.serves, args.requests, settled);
+    let running = async {
+        let ran = tokio::try_join!(naive.finish(), table.finish(), onefold.finish())?;
+        // What is still on its way to the provider happens, too.
+        tokio::time::sleep(AGE_MAX + SLOW_FOR).await;
+        Ok(ran)
+    };
+    let ran = tokio::select! {
+        ran = running => ran?,
+        never = progress.show() => match never {},
+        () = pass_on(kills, ears) => return Err(Error::new(UNEXPECTED, "the provider ended before the workers did")),
+    };
+    hold_against(&setting, ran).await
+}
+
+async fn hold_against(setting: &Setting, (naive, table, onefold): (Ran, Ran, Ran)) -> Result<Rows> {
+    let processed = table::Table::open(&setting.folder)?.list()?;
+    let standings = ledger::standings(&setting.folder).await?;
+    let row = async |side, ran, record: &dyn Fn(request::Request) -> Record| -> Result<Row> {
+        let truth = truth(setting.addresses, side).await?;
+        Ok(tally(side, setting.requests, setting.plan, &truth, ran, record))
+    };
+    Ok(Rows {
+        naive: row(Side::Naive, &naive, &|request| Record::of_word(naive.words.get(&request).copied())).await?,
+        table: row(Side::Table, &table, &|request| table_record(&processed, &table, request)).await?,
+        onefold: row(Side::Onefold, &onefold, &|request| Record::of_standing(standings.get(&request).copied())).await?,
+    })
+}
+
+async fn truth(addresses: Addresses, side: Side) -> Result<Truth> {
+    let unheard =
+        |cause: &dyn std::fmt::Display| Error::new(UNEXPECTED, format!("the provider does not tell: {cause}"));
+    let answer = wire::ask(addresses.serves, &format!("TRUTH {side}")).await.map_err(|cause| unheard(&cause))?;
+    serde_json::from_str(&answer).map_err(|cause| unheard(&cause))
+}
+
+/// Starts the provider; answers where it is, and what it says from then on.
+async fn start_provider(seed: u64, folder: &Folder) -> Result<(Life, Addresses, mpsc::UnboundedReceiver<String>)> {
+    let (heard, mut lines) = mpsc::unbounded_channel();
+    let args = ["demo-provider".into(), "--seed".into(), seed.to_string().into()];
+    let (life, _) = Life::start(&args, &folder.path().join("provider.log"), move |said| {
+        if let Heard::Line(line) = said {
+            let _ = heard.send(line);
+        }
+    })
+    .map_err(|cause| Error::new(UNEXPECTED, format!("no provider can be started: {cause}")).caused_by(cause))?;
+    let first = tokio::time::timeout(START_MAX, lines.recv()).await.ok().flatten().unwrap_or_default();
+    let addresses = match *first.split(' ').collect::<Vec<_>>().as_slice() {
+        ["LISTENING", serves, refuses] => serves.parse().ok().zip(refuses.parse().ok()),
+        _ => None,
+    };
+    let Some((serves, refuses)) = addresses else {
+        return Err(Error::new(UNEXPECTED, format!("the provider does not say where it listens: {first:?}")));
+    };
+    Ok((life, Addresses { serves, refuses }, lines))
+}
+
+/// Passes the provider's wishes for a kill on to the side whose worker it is; ends with the provider.
+async fn pass_on(mut lines: mpsc::UnboundedReceiver<String>, ears: [mpsc::UnboundedSender<Event>; 3]) {
+    while let Some(line) = lines.recv().await {
+        if let ["KILL", side, slot] = *line.split(' ').collect::<Vec<_>>().as_slice()
+            && let (Some(side), Ok(slot)) = (Side::parse(side), slot.parse())
+        {
+            // A side that has ended has no worker to kill.
+            let _ = ears[side.index()].send(Event::Kill(slot));
+        }
+    }
 }

@@ -1,0 +1,4 @@
+CREATE TABLE IF NOT EXISTS processed (
+    operation_id TEXT PRIMARY KEY,
+    outcome TEXT NOT NULL
+) WITHOUT ROWID

@@ -1,0 +1,1 @@
+SELECT outcome FROM processed WHERE operation_id = ?1

@@ -1,0 +1,1 @@
+SELECT operation_id, outcome FROM processed
