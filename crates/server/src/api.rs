@@ -6,6 +6,7 @@
 //! | `records` | what happened: complete, fail, unknown, release, renew |
 //! | `operations` | get, list, timeline, result |
 //! | `incidents` | the work list and its verbs, one and many |
+//! | `prune` | retention, applied now |
 //! | `health` | alive, ready, metrics |
 //! | `gate` | who is let in |
 //! | `problem` | every error |
@@ -19,6 +20,7 @@ mod incidents;
 mod openapi;
 mod operations;
 mod problem;
+mod prune;
 mod records;
 mod shapes;
 mod verbs;

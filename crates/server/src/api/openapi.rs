@@ -7,7 +7,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Shared, claims, health, incidents, operations, records, verbs};
+use super::{Shared, claims, health, incidents, operations, prune, records, verbs};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -58,6 +58,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(verbs::retry_many))
         .routes(routes!(verbs::ask))
         .routes(routes!(verbs::ask_many))
+        .routes(routes!(prune::prune))
         .routes(routes!(health::health))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))
