@@ -41,6 +41,7 @@ use crate::identity::{Credentials, Identity, Permission};
 
 pub(crate) use gate::Gate;
 pub(crate) use problem::Problem;
+pub(crate) use shapes::hexadecimal;
 
 /// What every handler is handed.
 pub(crate) struct Api {

@@ -121,15 +121,10 @@ impl App {
         let known = self.declare_stored(&standing)?;
         if *known == wanted { Ok(known) } else { agreed(known, declaration) }
     }
-
-    /// The time.
-    pub(crate) fn now(&self) -> Timestamp {
-        system_now()
-    }
 }
 
 /// The time.
-pub(crate) fn system_now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 

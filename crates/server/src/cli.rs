@@ -136,7 +136,14 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::DemoWorker(args) => return demo::worker(args).await,
         Command::Explain(args) => return explain::explain(&args, shared.json),
         Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
-        _ => {}
+        Command::Serve(_)
+        | Command::Run(_)
+        | Command::Operations(_)
+        | Command::Incidents(_)
+        | Command::Prune(_)
+        | Command::Migrate(_)
+        | Command::Token(_)
+        | Command::Config(_) => {}
     }
     let mut flags = shared.flags();
     if let Command::Serve(args) = &command {
@@ -153,7 +160,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::Prune(args) => prune::prune(&context, &args).await,
         Command::Migrate(args) => migrate::migrate(&context, &args).await,
         Command::Token(args) => token::token(&context, args).await,
-        Command::Config(args) => configuration::configuration(&context, &args),
+        Command::Config(args) => Ok(configuration::configuration(&context, &args)),
         Command::Demo(_)
         | Command::DemoProvider(_)
         | Command::DemoWorker(_)

@@ -31,7 +31,7 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long a server may take to say that it lives.
 const HEALTH_WITHIN: Duration = Duration::from_secs(2);
 /// How long an answer may take; the ledger itself waits at most ten seconds for another writer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
 /// The ledger, wherever it is.
 pub(crate) struct Client {
@@ -39,7 +39,7 @@ pub(crate) struct Client {
 }
 
 enum Way {
-    Server { sockets: Sockets<HttpConnector, Body>, url: String, token: String },
+    Server { sockets: Box<Sockets<HttpConnector, Body>>, url: String, token: String },
     Here { router: Router, app: Arc<App> },
 }
 
@@ -63,7 +63,7 @@ impl Client {
 
     fn to(url: String, token: String) -> Self {
         let sockets = Sockets::builder(TokioExecutor::new()).build(HttpConnector::new()); // tidy: allow(the name is hyper's)
-        Self { way: Way::Server { sockets, url, token } }
+        Self { way: Way::Server { sockets: Box::new(sockets), url, token } }
     }
 
     /// The living server that owns the database, if there is one and its token can be read.

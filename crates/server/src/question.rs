@@ -1,5 +1,6 @@
 //! Questions that configuration declares, asked over HTTP.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -26,10 +27,7 @@ pub(crate) fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<R
     let web = web()?;
     let question = Arc::new(question.clone());
     let voids = matches!(terms.contract.policy(), Policy::Void);
-    let settle = match terms.contract.policy() {
-        Policy::Ask { settle } => *settle,
-        _ => Duration::ZERO,
-    };
+    let settle = if let Policy::Ask { settle } = terms.contract.policy() { *settle } else { Duration::ZERO };
     let ask = move |asked: Asked| {
         let (web, question) = (web.clone(), Arc::clone(&question));
         async move { ask(&web, &question, &asked, voids).await }
@@ -112,7 +110,7 @@ pub(crate) fn encoded(text: &str) -> String {
     for byte in text.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(char::from(byte)),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+            _ => _ = write!(encoded, "%{byte:02X}"),
         }
     }
     encoded

@@ -224,7 +224,7 @@ async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body
     if let Claim::Granted(lease) = &answer {
         api.grants.began(lease);
     }
-    Ok(answered(&key.reference(), answer, api.app.now()))
+    Ok(answered(&key.reference(), answer, crate::app::now()))
 }
 
 fn answered(operation: &str, claim: Claim, now: Timestamp) -> ClaimAnswer {

@@ -39,8 +39,7 @@ impl Gate {
 
     fn knows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        // A name without its port is what a proxy on the usual port sends.
-        self.names.iter().any(|name| *name == host)
+        self.names.contains(&host)
     }
 
     /// Refuses a name that is not ours, which is how a web page reaches a local server, and a page that is not ours.

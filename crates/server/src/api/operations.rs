@@ -126,7 +126,7 @@ pub(crate) async fn result(
     need(&who, Permission::Decide)?;
     let entry = find(&api, &who, &operation).await?;
     let note = Note {
-        at: api.app.now(),
+        at: crate::app::now(),
         who: Arc::clone(&who.name),
         what: Arc::from("read the result"),
         why: None,

@@ -111,6 +111,7 @@ impl IntoResponse for Problem {
 }
 
 /// A panic is a defect of ours: logged with its message, answered without it.
+#[expect(clippy::needless_pass_by_value, reason = "the layer hands it over")]
 pub(crate) fn of_panic(panic: Box<dyn Any + Send + 'static>) -> Response {
     let message =
         panic.downcast_ref::<&str>().map(ToString::to_string).or_else(|| panic.downcast_ref::<String>().cloned());

@@ -216,6 +216,7 @@ fn held(api: &Shared, who: &Identity, operation: &str, fence: u64, attempt_id: U
 }
 
 impl CompleteBody {
+    #[expect(clippy::unnecessary_wraps, reason = "one macro reads three bodies, and two of them can be wrong")]
     fn outcome(self) -> Result<Outcome> {
         let bytes = self.result.map_or_else(|| b"null".to_vec(), |result| result.get().as_bytes().to_vec());
         let evidence = self.evidence.map(Arc::from);

@@ -1,5 +1,7 @@
 //! Operations and incidents as JSON shows them.
 
+use std::fmt::Write as _;
+
 use onefold_core::Timestamp;
 use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Replay, StoredResult, TimelineEvent};
@@ -191,10 +193,18 @@ pub(crate) fn shown(result: StoredResult) -> (Option<Box<RawValue>>, Option<Resu
             (raw.ok(), None)
         }
         StoredResult::Digest { bytes, digest, reference } => {
-            let digest = digest.0.iter().map(|byte| format!("{byte:02x}")).collect();
+            let digest = hexadecimal(&digest.0);
             (None, Some(ResultNotKept { bytes, digest, reference: reference.as_deref().map(str::to_owned) }))
         }
     }
+}
+
+/// Bytes as people compare them.
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 /// A recorded result.

@@ -158,7 +158,8 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Result<Json<VerbAnswer>, Problem> {
             need(&who, Permission::Decide)?;
-            let (verb, seen): (Verb, VerbBody) = ($verb)(body).map_err(Problem::from)?;
+            let read: fn($body) -> Result<(Verb, VerbBody)> = $verb;
+            let (verb, seen) = read(body)?;
             Ok(Json(one(&api, &who, &incident, verb, &seen).await?))
         }
 
@@ -177,7 +178,8 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Result<Json<BulkAnswer>, Problem> {
             need(&who, Permission::Decide)?;
-            let (verb, seen): (Verb, VerbBody) = ($verb)(body).map_err(Problem::from)?;
+            let read: fn($body) -> Result<(Verb, VerbBody)> = $verb;
+            let (verb, seen) = read(body)?;
             Ok(Json(many(&api, &who, verb, &seen).await?))
         }
     };
@@ -194,22 +196,14 @@ verb! {
     /// Lets an operation be attempted again; only where nothing took hold.
     retry, "/v1/incidents/{incident}/retry",
     /// Lets many operations be attempted again.
-    retry_many, "/v1/incidents/retry", VerbBody, retried
+    retry_many, "/v1/incidents/retry", VerbBody, |seen| Ok((Verb::Retry, seen))
 }
 
 verb! {
     /// Asks the provider now.
     ask, "/v1/incidents/{incident}/ask",
     /// Asks the providers of many operations now.
-    ask_many, "/v1/incidents/ask", VerbBody, asked
-}
-
-fn retried(seen: VerbBody) -> Result<(Verb, VerbBody)> {
-    Ok((Verb::Retry, seen))
-}
-
-fn asked(seen: VerbBody) -> Result<(Verb, VerbBody)> {
-    Ok((Verb::AskNow, seen))
+    ask_many, "/v1/incidents/ask", VerbBody, |seen| Ok((Verb::AskNow, seen))
 }
 
 impl ResolveBody {
@@ -271,7 +265,7 @@ async fn many(api: &Shared, who: &Identity, verb: Verb, seen: &VerbBody) -> Resu
         let entry = entry_of(api, incident).await?;
         let request = request(api, who, &entry, verb.clone(), seen)?;
         let resolved = if seen.dry_run {
-            decide(Some(&entry), &request, api.app.now()).map(|decision| decision.answer)
+            decide(Some(&entry), &request, crate::app::now()).map(|decision| decision.answer)
         } else {
             let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
             answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::INVARIANT_BROKEN, "no answer")))

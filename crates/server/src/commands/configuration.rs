@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use onefold_core::Result;
 use serde_json::json;
 
 use crate::cli::Context;
@@ -20,7 +19,7 @@ pub(crate) struct ConfigArgs {
     explain: bool,
 }
 
-pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> Result<ExitCode> {
+pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
     let layers = &context.config.layers;
     if context.json {
         let settings: Vec<_> = layers
@@ -40,7 +39,7 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> Result<Exit
             })
             .collect();
         print_json(&json!({ "settings": settings, "kinds": kinds }));
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
     let rows = layers.shown().map(|(key, value, origin)| {
         let value = if value.is_empty() { "-" } else { value };
@@ -59,5 +58,5 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> Result<Exit
         println!();
         print!("{}", table(["setting", "what it is"], KEYS.iter().map(|key| [key.name.into(), key.about.into()])));
     }
-    Ok(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }

@@ -114,7 +114,7 @@ pub(crate) async fn incidents(context: &Context, args: IncidentsArgs) -> Result<
             let mut path = format!("/v1/incidents?limit={limit}&closed={closed}");
             for (name, value) in [("kind", kind), ("group", group)] {
                 if let Some(value) = value {
-                    path.push_str(&format!("&{name}={}", crate::question::encoded(&value)));
+                    path = format!("{path}&{name}={}", crate::question::encoded(&value));
                 }
             }
             print_list(context, &client, &path).await
@@ -175,7 +175,6 @@ fn group_note(group: &Value) -> String {
         operations = count(operations, "operation", "operations"),
         effect = text("sideEffectStatus"),
         message = text("message"),
-        check = check.replacen("check first: ", "check first: ", 1),
         runbook = text("runbook"),
     )
 }

@@ -40,7 +40,7 @@ struct ListArgs {
     /// Of this kind
     #[arg(long)]
     kind: Option<String>,
-    /// STARTED, COMPLETED, FAILED_FINAL, FAILED_RETRYABLE, UNKNOWN or RELEASED
+    /// `STARTED`, `COMPLETED`, `FAILED_FINAL`, `FAILED_RETRYABLE`, `UNKNOWN` or `RELEASED`
     #[arg(long)]
     status: Option<String>,
     /// Of this case, order or account
@@ -131,10 +131,10 @@ impl ListArgs {
         ];
         let mut path = format!("/v1/operations?limit={}", self.limit);
         for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))) {
-            path.push_str(&format!("&{name}={}", crate::question::encoded(value)));
+            path = format!("{path}&{name}={}", crate::question::encoded(value));
         }
         if let Some(after) = self.after {
-            path.push_str(&format!("&after={after}"));
+            path = format!("{path}&after={after}");
         }
         path
     }
@@ -147,7 +147,7 @@ pub(crate) async fn reference(client: &Client, id: &str, kind: Option<&str>) -> 
     }
     let mut path = format!("/v1/operations?id={}", crate::question::encoded(id));
     if let Some(kind) = kind {
-        path.push_str(&format!("&kind={}", crate::question::encoded(kind)));
+        path = format!("{path}&kind={}", crate::question::encoded(kind));
     }
     let found: Value = client.get(&path).await?;
     let items = found["items"].as_array().cloned().unwrap_or_default();

@@ -21,6 +21,7 @@ use onefold_core::{Error, Result, Timestamp};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::api::hexadecimal;
 use crate::cli::Context;
 use crate::declaration::{Declaration, OnUnknown, PolicyTerms};
 use crate::exit::Exit;
@@ -57,10 +58,10 @@ pub(crate) struct RunArgs {
     /// or financial-or-legal
     #[arg(long, default_value = "external-command")]
     class: String,
-    /// What an unknown outcome may do: escalate, rerun or same_key; the class's default where it is left out
+    /// What an unknown outcome may do: escalate, rerun or `same_key`; the class's default where it is left out
     #[arg(long, value_name = "POLICY")]
     on_unknown: Option<String>,
-    /// With same_key: how long the provider remembers a key
+    /// With `same_key`: how long the provider remembers a key
     #[arg(long, value_name = "DURATION")]
     provider_memory: Option<String>,
     /// How long the command may take; then SIGTERM to its process group, SIGKILL 10 s later
@@ -173,7 +174,7 @@ async fn perform(ledger: RunLedger, args: &RunArgs, grant: Grant, asked: Instant
         let evidence = args.evidence.clone().unwrap_or_else(|| "exit 0".to_owned());
         ledger.record(&grant, "complete", json!({ "result": result, "evidence": evidence })).await?;
     } else {
-        ledger.record(&grant, "fail", args.failure(code, &grant, result)).await?;
+        ledger.record(&grant, "fail", args.failure(code, &grant, &result)).await?;
     }
     Ok(ExitCode::from(code))
 }
@@ -181,7 +182,7 @@ async fn perform(ledger: RunLedger, args: &RunArgs, grant: Grant, asked: Instant
 /// Prints what was recorded, to the streams it came from.
 fn replay(outcome: &Value) -> Result<ExitCode> {
     let when = outcome["completedAt"].as_str().and_then(Timestamp::parse);
-    let when = when.map(|then| ago(then, crate::app::system_now())).unwrap_or_default();
+    let when = when.map(|then| ago(then, crate::app::now())).unwrap_or_default();
     let Some(kept) = Kept::from_json(&outcome["result"]) else {
         note(&format!(
             "already performed {when}, as {}; its output is not kept",
@@ -260,7 +261,7 @@ impl RunArgs {
         }))
     }
 
-    fn failure(&self, code: u8, grant: &Grant, result: Value) -> Value {
+    fn failure(&self, code: u8, grant: &Grant, result: &Value) -> Value {
         let used_up = self.attempts_max.is_some_and(|most| grant.attempt >= most);
         let backoff = self.backoff.as_deref().and_then(parse_duration).map(|wait| wait.as_secs().max(1));
         let mut body = json!({
@@ -288,7 +289,7 @@ fn digest(command: &[OsString]) -> String {
         hasher.update((bytes.len() as u64).to_be_bytes());
         hasher.update(bytes);
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&hasher.finalize())
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
         role: role.as_str().into(),
         tenant: Tenant::parse(tenant)?,
         digest,
-        created_at: app.now(),
+        created_at: crate::app::now(),
     };
     app.ledger.store().put_token(token).await?;
     if context.json {

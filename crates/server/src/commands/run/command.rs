@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -34,8 +35,14 @@ pub(super) enum Ended {
 pub(super) struct Running {
     child: Child,
     group: Option<Pid>,
-    stdout: JoinHandle<Stream>,
-    stderr: JoinHandle<Stream>,
+    stdout: Reading,
+    stderr: Reading,
+}
+
+/// A stream that is being passed on, and what is kept of it so far.
+struct Reading {
+    kept: Arc<Mutex<Stream>>,
+    reader: JoinHandle<()>,
 }
 
 impl Running {
@@ -54,8 +61,8 @@ impl Running {
         Ok(Self {
             child,
             group,
-            stdout: tokio::spawn(pass_on(stdout, Out::Stdout)),
-            stderr: tokio::spawn(pass_on(stderr, Out::Stderr)),
+            stdout: Reading::start(stdout, Out::Stdout),
+            stderr: Reading::start(stderr, Out::Stderr),
         })
     }
 
@@ -64,11 +71,9 @@ impl Running {
         let (status, forced) = self.wait(deadline).await;
         let ended = match (status, forced) {
             (Ok(status), false) => ended(status),
-            // It may have ended by itself at the very last moment.
-            (Ok(status), true) if status.code() == Some(0) => Ended::Code(0),
             (Ok(_) | Err(_), _) => Ended::DeadlinePassed,
         };
-        let kept = Kept { code: 0, stdout: collected(self.stdout).await, stderr: collected(self.stderr).await };
+        let kept = Kept { code: 0, stdout: self.stdout.end().await, stderr: self.stderr.end().await };
         (ended, kept)
     }
 
@@ -88,13 +93,11 @@ impl Running {
     /// Asks it to end, then ends it.
     async fn end(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::TERM);
-        match tokio::time::timeout(KILL_AFTER, self.child.wait()).await {
-            Ok(status) => status,
-            Err(_) => {
-                self.signal(Signal::KILL);
-                self.child.wait().await
-            }
+        if let Ok(status) = tokio::time::timeout(KILL_AFTER, self.child.wait()).await {
+            return status;
         }
+        self.signal(Signal::KILL);
+        self.child.wait().await
     }
 
     fn signal(&self, signal: Signal) {
@@ -132,17 +135,31 @@ enum Out {
     Stderr,
 }
 
+impl Reading {
+    fn start(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: Out) -> Self {
+        let kept = Arc::new(Mutex::new(Stream::default()));
+        Self { reader: tokio::spawn(pass_on(from, to, Arc::clone(&kept))), kept }
+    }
+
+    /// What came until the command ended. A grandchild that holds the stream open is not waited for.
+    async fn end(self) -> Stream {
+        let reader = self.reader.abort_handle();
+        let _ = tokio::time::timeout(OUTPUT_AFTER_END, self.reader).await;
+        reader.abort();
+        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Passes output on as it comes, and keeps it.
-async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out) -> Stream {
-    let mut kept = Stream::default();
-    let Some(mut from) = from else { return kept };
+async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out, kept: Arc<Mutex<Stream>>) {
+    let Some(mut from) = from else { return };
     let mut buffer = vec![0; 16 * 1024];
     loop {
         match from.read(&mut buffer).await {
-            Ok(0) | Err(_) => return kept,
+            Ok(0) | Err(_) => return,
             Ok(count) => {
                 let bytes = &buffer[..count];
-                kept.keep(bytes);
+                kept.lock().unwrap_or_else(PoisonError::into_inner).keep(bytes);
                 // Whoever reads us may be gone; the command goes on, and its output is kept.
                 let _ = match to {
                     Out::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
@@ -150,13 +167,5 @@ async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out) -> Stream {
                 };
             }
         }
-    }
-}
-
-/// What was kept of a stream. One that a grandchild holds open is not waited for.
-async fn collected(reading: JoinHandle<Stream>) -> Stream {
-    match tokio::time::timeout(OUTPUT_AFTER_END, reading).await {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(_)) | Err(_) => Stream::default(),
     }
 }
