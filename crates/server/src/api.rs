@@ -10,6 +10,7 @@
 //! | `health` | alive, ready, metrics |
 //! | `gate` | who is let in |
 //! | `problem` | every error |
+//! | `unheard` | grants whose caller is gone |
 //! | `extract` | bodies, paths and queries, each mistake with its place |
 
 mod claims;
@@ -23,6 +24,7 @@ mod problem;
 mod prune;
 mod records;
 mod shapes;
+mod unheard;
 mod verbs;
 
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use onefold_core::error::{
     FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
@@ -23,6 +24,7 @@ use super::extract::Body;
 use super::gate::Correlation;
 use super::problem::{Problem, ProblemBody};
 use super::shapes::OutcomeView;
+use super::unheard::undone_if_unheard;
 use super::{Shared, need};
 use crate::declaration::Declaration;
 use crate::identity::{Identity, Permission};
@@ -106,6 +108,15 @@ pub(crate) enum OneAnswer {
     Problem { problem: ProblemBody },
 }
 
+impl OneAnswer {
+    fn grant(&self, attempt_id: Uuid) -> Option<Grip> {
+        match self {
+            Self::Claim(answer) => granted(answer, attempt_id),
+            Self::Problem { .. } => None,
+        }
+    }
+}
+
 /// The answer to a claim.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "claim", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -159,9 +170,43 @@ pub(crate) async fn claim(
     Extension(who): Extension<Identity>,
     Extension(correlation): Extension<Correlation>,
     Body(body): Body<ClaimBody>,
-) -> Result<Json<ClaimAnswer>, Problem> {
+) -> Result<Response, Problem> {
     need(&who, Permission::Act)?;
-    Ok(Json(claim_one(&api, &who, &correlation, body).await?))
+    let attempt_id = body.attempt_id;
+    let answer = claim_one(&api, &who, &correlation, body).await?;
+    let granted = granted(&answer, attempt_id);
+    let response = Json(answer).into_response();
+    Ok(match granted {
+        None => response,
+        Some(grant) => undone_if_unheard(response, move || release(api, who, vec![grant])),
+    })
+}
+
+/// What a grant is known by: the operation's reference, its fence and its attempt.
+type Grip = (String, u64, Uuid);
+
+fn granted(answer: &ClaimAnswer, attempt_id: Uuid) -> Option<Grip> {
+    match answer {
+        ClaimAnswer::Granted { operation, fence, .. } => Some((operation.clone(), *fence, attempt_id)),
+        ClaimAnswer::Replay { .. }
+        | ClaimAnswer::InFlight { .. }
+        | ClaimAnswer::Conflict { .. }
+        | ClaimAnswer::Unknown { .. }
+        | ClaimAnswer::Waiting { .. } => None,
+    }
+}
+
+/// Gives grants back whose caller never heard of them.
+fn release(api: Shared, who: Identity, grants: Vec<Grip>) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move {
+        for (operation, fence, attempt_id) in grants {
+            // What cannot be given back is left to its lease.
+            if let Ok(held) = super::records::held(&api, &who, &operation, fence, attempt_id) {
+                let _ = held.release().await;
+            }
+        }
+    });
 }
 
 /// Claims many operations; one commit serves them all.
@@ -178,12 +223,13 @@ pub(crate) async fn claim_many(
     Extension(who): Extension<Identity>,
     Extension(correlation): Extension<Correlation>,
     Body(body): Body<ClaimsBody>,
-) -> Result<Json<ClaimsAnswer>, Problem> {
+) -> Result<Response, Problem> {
     need(&who, Permission::Act)?;
     if body.claims.len() > BATCH_MAX {
         let what = format!("{} claims are more than {BATCH_MAX}", body.claims.len());
         return Err(Error::new(LIMIT_EXCEEDED, what).hint("send several batches").into());
     }
+    let attempts: Vec<Uuid> = body.claims.iter().map(|claim| claim.attempt_id).collect();
     let mut asking = tokio::task::JoinSet::new();
     for (index, claim) in body.claims.into_iter().enumerate() {
         let (api, who, correlation) = (Arc::clone(&api), who.clone(), correlation.clone());
@@ -203,7 +249,11 @@ pub(crate) async fn claim_many(
         ));
     }
     answers.sort_by_key(|(index, _)| *index);
-    Ok(Json(ClaimsAnswer { answers: answers.into_iter().map(|(_, answer)| answer).collect() }))
+    let answers: Vec<OneAnswer> = answers.into_iter().map(|(_, answer)| answer).collect();
+    let grants: Vec<Grip> =
+        answers.iter().zip(attempts).filter_map(|(answer, attempt_id)| answer.grant(attempt_id)).collect();
+    let response = Json(ClaimsAnswer { answers }).into_response();
+    Ok(undone_if_unheard(response, move || release(api, who, grants)))
 }
 
 async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body: ClaimBody) -> Result<ClaimAnswer> {
@@ -335,9 +385,11 @@ impl Grants {
 
     fn began(&self, lease: &Lease) {
         let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        if began.len() < Self::MAX {
-            began.insert(lease.attempt_id, Instant::now());
+        if began.len() >= Self::MAX {
+            // Callers that never record must not end the measuring of those that do.
+            began.clear();
         }
+        began.insert(lease.attempt_id, Instant::now());
     }
 
     /// How long an attempt took; told once.

@@ -1,5 +1,7 @@
 //! Bodies, paths and queries; each mistake is answered with its place.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::request::Parts;
@@ -10,6 +12,9 @@ use onefold_core::error::{MEDIA_TYPE_UNSUPPORTED, REQUEST_BODY_INVALID, REQUEST_
 use serde::de::DeserializeOwned;
 
 use super::problem::Problem;
+
+/// How long a body may take to arrive.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// A JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -24,7 +29,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
             let what = format!("this is {:?}", other.chars().take(60).collect::<String>());
             return Err(Error::new(MEDIA_TYPE_UNSUPPORTED, what).into());
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(|rejection| {
+        let arriving = tokio::time::timeout(BODY_WITHIN, Bytes::from_request(request, state));
+        let arrived = arriving.await.map_err(|_| {
+            let what = format!("the body did not arrive within {} s", BODY_WITHIN.as_secs());
+            Error::new(REQUEST_BODY_INVALID, what)
+        })?;
+        let bytes = arrived.map_err(|rejection| {
             if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
                 Problem::from(Error::new(REQUEST_TOO_LARGE, "the body is larger than `body_bytes_max`"))
             } else {

@@ -11,6 +11,8 @@ use metrics::counter;
 use onefold_core::Error;
 use onefold_core::error::REQUEST_ORIGIN_REFUSED;
 
+use tracing::Instrument as _;
+
 use super::problem::{Answered, Problem};
 use crate::identity::Credentials;
 
@@ -91,7 +93,8 @@ pub(crate) async fn correlate(mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let id = correlation_id(request.headers());
     request.extensions_mut().insert(Correlation(id.clone()));
-    let mut response = next.run(request).await;
+    let span = tracing::info_span!("request", correlation_id = %id, route);
+    let mut response = next.run(request).instrument(span).await;
     let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
     counter!(
         "onefold_http_requests_total",

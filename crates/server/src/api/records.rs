@@ -210,7 +210,13 @@ pub(crate) async fn renew(
     Ok(Json(RenewedAnswer { operation, lease_until: until.to_string() }))
 }
 
-fn held(api: &Shared, who: &Identity, operation: &str, fence: u64, attempt_id: Uuid) -> Result<HeldLease<Database>> {
+pub(super) fn held(
+    api: &Shared,
+    who: &Identity,
+    operation: &str,
+    fence: u64,
+    attempt_id: Uuid,
+) -> Result<HeldLease<Database>> {
     let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
     api.app.ledger.held(key, fence, attempt(attempt_id)?)
 }

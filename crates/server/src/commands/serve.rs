@@ -77,8 +77,22 @@ pub(crate) async fn serve(context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How this program is called from a shell: by its name where that finds it, else by its path.
+fn program() -> String {
+    let Ok(me) = std::env::current_exe() else { return "onefold".to_owned() };
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("onefold")).find(|file| file.is_file());
+    if found.and_then(|file| file.canonicalize().ok()) == me.canonicalize().ok() {
+        return "onefold".to_owned();
+    }
+    let here = std::env::current_dir().ok();
+    let near = here.and_then(|here| me.strip_prefix(here).ok().map(|near| format!("./{}", near.display())));
+    near.unwrap_or_else(|| me.display().to_string())
+}
+
 fn welcome(config: &Config, url: &str, terminal: bool) -> String {
     let file = config.token_file.display();
+    let me = program();
     let token = match (&config.token, terminal) {
         (Some(_), _) => "from ONEFOLD_TOKEN".to_owned(),
         (None, true) => match crate::identity::read_token(&config.token_file) {
@@ -96,10 +110,10 @@ fn welcome(config: &Config, url: &str, terminal: bool) -> String {
          \x20 curl -s {url}/v1/claims -H \"Authorization: Bearer $(cat {file})\" \\\n\
          \x20   --json '{{\"kind\": \"notice.issue\", \"id\": \"CASE-1:NOTICE\", \"attemptId\": \"'$(cat /proc/sys/kernel/random/uuid)'\",\n\
          \x20           \"request\": {{\"case\": \"CASE-1\"}}, \"declare\": {{\"class\": \"external-command\"}}}}'\n\
-         \x20 onefold run --id hello -- echo hello     run any command once\n\
-         \x20 onefold operations                       what happened\n\
-         \x20 onefold incidents                        what needs a person\n\
-         \x20 onefold demo                             see the promise\n",
+         \x20 {me} run --id hello -- echo hello     run any command once\n\
+         \x20 {me} operations                       what happened\n\
+         \x20 {me} incidents                        what needs a person\n\
+         \x20 {me} demo                             see the promise\n",
         version = env!("CARGO_PKG_VERSION"),
         database = config.database.display(),
     )
