@@ -7,6 +7,7 @@
 //! | `operations` | get, list, timeline, result |
 //! | `incidents` | the work list and its verbs, one and many |
 //! | `prune` | retention, applied now |
+//! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
 //! | `gate` | who is let in |
 //! | `problem` | every error |
@@ -16,6 +17,7 @@
 mod claims;
 mod extract;
 mod gate;
+mod grants;
 mod health;
 mod incidents;
 mod openapi;
@@ -51,7 +53,7 @@ pub(crate) struct Api {
     /// Told apart from any other server on the same address.
     pub(crate) instance: String,
     pub(crate) metrics: Option<PrometheusHandle>,
-    pub(crate) grants: claims::Grants,
+    pub(crate) grants: grants::Grants,
     draining: AtomicBool,
 }
 
@@ -60,7 +62,7 @@ pub(crate) type Shared = Arc<Api>;
 
 impl Api {
     pub(crate) fn new(app: Arc<App>, instance: String, metrics: Option<PrometheusHandle>) -> Shared {
-        Arc::new(Self { app, instance, metrics, grants: claims::Grants::default(), draining: AtomicBool::new(false) })
+        Arc::new(Self { app, instance, metrics, grants: grants::Grants::default(), draining: AtomicBool::new(false) })
     }
 
     /// From now on not ready: a load balancer sends nothing new.

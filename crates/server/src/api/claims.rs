@@ -1,8 +1,7 @@
 //! May I perform? One claim, or many in one call.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
@@ -10,7 +9,7 @@ use axum::{Extension, Json};
 use onefold_core::error::{
     FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
 };
-use onefold_core::ledger::{AttemptId, Claim, Lease, Origin, Source};
+use onefold_core::ledger::{AttemptId, Claim, Origin, Source};
 use onefold_core::operation::{KindName, OperationId};
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result, Timestamp};
@@ -371,30 +370,4 @@ fn origin(body: &ClaimBody, correlation: &Correlation) -> Result<Origin> {
         element_id: text(&body.element_id),
         job_key: text(&body.job_key),
     })
-}
-
-/// When grants of this life began, to measure how long callers take. A forgotten one is not measured.
-#[derive(Default)]
-pub(crate) struct Grants {
-    began: Mutex<HashMap<AttemptId, Instant>>,
-}
-
-impl Grants {
-    /// Grants that are remembered at most.
-    const MAX: usize = 100_000;
-
-    fn began(&self, lease: &Lease) {
-        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        if began.len() >= Self::MAX {
-            // Callers that never record must not end the measuring of those that do.
-            began.clear();
-        }
-        began.insert(lease.attempt_id, Instant::now());
-    }
-
-    /// How long an attempt took; told once.
-    pub(crate) fn ended(&self, attempt_id: AttemptId) -> Option<Duration> {
-        let mut began = self.began.lock().unwrap_or_else(PoisonError::into_inner);
-        began.remove(&attempt_id).map(|at| at.elapsed())
-    }
 }

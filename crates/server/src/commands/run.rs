@@ -161,8 +161,8 @@ async fn perform(ledger: RunLedger, args: &RunArgs, grant: Grant, asked: Instant
             note(&detail);
             let body = json!({ "code": COMMAND_KILLED.as_str(), "category": "DOWNSTREAM_TIMEOUT", "detail": detail });
             let standing = ledger.record(&grant, "unknown", body).await?;
-            if standing == "UNKNOWN" {
-                unknown_note(&args.id, None, None);
+            if standing.status == "UNKNOWN" {
+                unknown_note(&args.id, None, standing.incident.as_deref());
             } else {
                 note("its class allows another attempt: run it again");
             }

@@ -44,6 +44,12 @@ pub(super) enum Claimed {
     },
 }
 
+/// Where an operation stands after its record.
+pub(super) struct Standing {
+    pub(super) status: String,
+    pub(super) incident: Option<String>,
+}
+
 /// A grant.
 #[derive(Debug, Clone)]
 pub(super) struct Grant {
@@ -86,14 +92,17 @@ impl RunLedger {
     }
 
     /// Records what happened, until it is recorded. Answers with where the operation stands.
-    pub(super) async fn record(mut self, grant: &Grant, what: &str, mut body: Value) -> Result<String> {
+    pub(super) async fn record(mut self, grant: &Grant, what: &str, mut body: Value) -> Result<Standing> {
         body["fence"] = json!(grant.fence);
         body["attemptId"] = json!(grant.attempt_id);
         let path = format!("/v1/operations/{}/{what}", grant.operation);
         let give_up = Instant::now() + RECORD_FOR;
         loop {
             match self.client.post::<Value>(&path, &body).await {
-                Ok(answer) => return Ok(answer["status"].as_str().unwrap_or_default().to_owned()),
+                Ok(answer) => {
+                    let status = answer["status"].as_str().unwrap_or_default().to_owned();
+                    return Ok(Standing { status, incident: self.incident(grant).await });
+                }
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     tokio::time::sleep(TRY_EVERY).await;
                     self.look_again().await;
@@ -101,6 +110,12 @@ impl RunLedger {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The incident that waits for a person, if there is one and it can be told.
+    async fn incident(&self, grant: &Grant) -> Option<String> {
+        let operation: Value = self.client.get(&format!("/v1/operations/{}", grant.operation)).await.ok()?;
+        operation["incident"].as_str().map(str::to_owned)
     }
 
     /// Nothing ran: gives the grant back.
