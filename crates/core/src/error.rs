@@ -3,11 +3,13 @@
 mod class;
 mod code;
 mod descriptor;
+mod project;
 mod registry;
 
 pub use class::{Class, Owner, Retryability, Visibility};
 pub use code::{Code, CodeName};
-pub use descriptor::{Descriptor, Guide};
+pub use descriptor::{Descriptor, Guide, Override};
+pub use project::{BpmnCode, JobAnswer, Level, Problem, ProblemContext, Severity, Verdict, Violation, runbook};
 pub use registry::*;
 
 use std::error::Error as StdError;
@@ -23,13 +25,14 @@ pub struct Error {
     detail: String,
     hint: Option<String>,
     native: Option<&'static str>,
+    violations: Vec<Violation>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
     /// A failure of this code; `detail` says what happened, with the value that is wrong.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), hint: None, native: None, source: None }
+        Self { code, detail: detail.into(), hint: None, native: None, violations: Vec::new(), source: None }
     }
 
     /// The same with a next step more exact than the registry's general one.
@@ -51,6 +54,18 @@ impl Error {
     pub fn stored_as(mut self, native: &'static str) -> Self {
         self.native = Some(native);
         self
+    }
+
+    /// The same with what exactly is wrong with what was sent.
+    #[must_use]
+    pub fn violating(mut self, violations: Vec<Violation>) -> Self {
+        self.violations = violations;
+        self
+    }
+
+    /// What exactly is wrong with what was sent.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
     }
 
     /// The name that the store itself gives it.
@@ -81,6 +96,7 @@ impl Error {
             detail: self.detail.clone(),
             hint: self.hint.clone(),
             native: self.native,
+            violations: self.violations.clone(),
             source: None,
         }
     }

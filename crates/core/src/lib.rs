@@ -14,9 +14,11 @@
 //! | [`retry`] | when to try again, by failure category |
 //! | [`incident`] | the work item that a person gets |
 //! | [`error`] | the registry of error codes |
+//! | [`call`] | what a failed call to the outside means |
 //! | [`declare`] | kinds declared in configuration, with the line of every mistake |
 //! | [`ports`] | what a store, a clock and a source of randomness must offer |
 
+pub mod call;
 pub mod declare;
 pub mod effect;
 pub mod error;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::error::{Code, CodeName};
+use onefold_core::call::Meaning as Judged;
+use onefold_core::error::{Code, CodeName, DOWNSTREAM_REJECTED};
 use onefold_core::ledger::{Failure, Outcome, SideEffect};
 use onefold_core::retry::Category;
 
@@ -56,6 +57,21 @@ impl CallFailure {
     /// It may or may not have taken hold: timeout or reset after sending, 5xx, an answer that cannot be read.
     pub fn unknown(category: Category) -> Self {
         Self::new(Meaning::Unknown, Failure::technical(category, SideEffect::Unknown))
+    }
+
+    /// What a failed call means by [`onefold_core::call::judge`].
+    pub fn judged(meaning: &Judged) -> Self {
+        match meaning {
+            Judged::NotSent(category) => Self::not_sent(*category),
+            Judged::NotApplied(category) => Self::not_applied(*category),
+            Judged::Unknown(category) => Self::unknown(*category),
+            Judged::Final => Self::rejected(DOWNSTREAM_REJECTED),
+            Judged::Business(code) => {
+                let mut rejected = Self::rejected(DOWNSTREAM_REJECTED);
+                rejected.failure.code = code.clone();
+                rejected
+            }
+        }
     }
 
     /// The same, asking for a wait.

@@ -1,60 +1,85 @@
 //! The closed sets that a descriptor chooses from.
 
-/// The closed kind of an error; projections are total functions of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names are the vocabulary of the error model, explained in docs")]
-pub enum Class {
-    Validation,
-    DomainRule,
-    Authorization,
-    NotFound,
-    Conflict,
-    Duplicate,
-    OptimisticLock,
-    Contention,
-    Dependency,
-    Contract,
-    Process,
-    Operational,
-    Bug,
+use crate::ledger::named;
+
+named! {
+    /// The closed kind of an error; projections are total functions of it.
+    Class {
+        /// What was sent is malformed or incomplete.
+        Validation = "VALIDATION",
+        /// A rule of the business says no.
+        DomainRule = "DOMAIN_RULE",
+        /// The actor, or we ourselves, may not.
+        Authorization = "AUTHORIZATION",
+        /// There is no such thing, or not yet.
+        NotFound = "NOT_FOUND",
+        /// It contradicts what stands.
+        Conflict = "CONFLICT",
+        /// It was done before.
+        Duplicate = "DUPLICATE",
+        /// What was read has changed since.
+        OptimisticLock = "OPTIMISTIC_LOCK",
+        /// Concurrent work got in the way: deadlock, serialization.
+        Contention = "CONTENTION",
+        /// Something we depend on did not answer.
+        Dependency = "DEPENDENCY",
+        /// A promise between two systems is broken.
+        Contract = "CONTRACT",
+        /// The process cannot go on as modelled.
+        Process = "PROCESS",
+        /// A person or the platform must act.
+        Operational = "OPERATIONAL",
+        /// A defect.
+        Bug = "BUG",
+    }
 }
 
-/// Whether the same request may be sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Retryability {
-    /// The same request fails again.
-    Never,
-    /// At once.
-    Safe,
-    /// After waiting.
-    AfterBackoff,
-    /// Only where the request carries a key or id that deduplicates it.
-    OnlyIfIdempotent,
-    /// A person looks first.
-    OperatorDecides,
+named! {
+    /// Whether the same request may be sent again.
+    Retryability {
+        /// The same request fails again.
+        Never = "NEVER",
+        /// At once.
+        Safe = "SAFE_TO_RETRY",
+        /// After waiting.
+        AfterBackoff = "RETRY_AFTER_BACKOFF",
+        /// Only where the request carries a key or id that deduplicates it.
+        OnlyIfIdempotent = "RETRY_ONLY_IF_IDEMPOTENT",
+        /// A person looks first.
+        OperatorDecides = "OPERATOR_DECISION_REQUIRED",
+    }
 }
 
-/// Who must act.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Owner {
-    Caller,
-    User,
-    Application,
-    Platform,
-    UpstreamProducer,
-    DataRepair,
-    Engineering,
-    Operator,
+named! {
+    /// Who must act.
+    Owner {
+        /// Whoever sent the request.
+        Caller = "CALLER",
+        /// The person behind the request.
+        User = "USER",
+        /// The team of this application.
+        Application = "APPLICATION",
+        /// The team of the platform.
+        Platform = "PLATFORM",
+        /// Whoever produced the message.
+        UpstreamProducer = "UPSTREAM_PRODUCER",
+        /// Whoever mends data.
+        DataRepair = "DATA_REPAIR",
+        /// Whoever mends code.
+        Engineering = "ENGINEERING",
+        /// The operator on duty.
+        Operator = "OPERATOR",
+    }
 }
 
-/// Who may read the detail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Visibility {
-    /// Any caller.
-    External,
-    /// Any caller, without the detail.
-    Redacted,
-    /// Logs and operators only.
-    Internal,
+named! {
+    /// Who may read the detail.
+    Visibility {
+        /// Any caller.
+        External = "EXTERNAL_SAFE",
+        /// Any caller, without the detail.
+        Redacted = "REDACTED",
+        /// Logs and operators only.
+        Internal = "INTERNAL_ONLY",
+    }
 }

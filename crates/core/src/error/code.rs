@@ -134,7 +134,8 @@ impl PartialEq<Code> for CodeName {
 macro_rules! codes {
     ($(
         #[doc = $title:literal]
-        $code:ident: $class:ident, status $status:literal, retry $retry:ident, owner $owner:ident, visible $visible:ident;
+        $code:ident: $class:ident, status $status:literal, retry $retry:ident, owner $owner:ident, visible $visible:ident
+            $(, $projection:ident $instead:ident because $because:literal)*;
             summary $summary:literal, first_check $first_check:literal,
             safe_action $safe_action:literal, escalation $escalation:literal;
     )+) => {
@@ -148,6 +149,7 @@ macro_rules! codes {
                 retryability: $crate::error::Retryability::$retry,
                 owner: $crate::error::Owner::$owner,
                 visibility: $crate::error::Visibility::$visible,
+                overrides: &[$($crate::override_of!($projection $instead $because)),*],
                 guide: $crate::error::Guide {
                     summary: $summary,
                     first_check: $first_check,
@@ -158,5 +160,20 @@ macro_rules! codes {
         )+
         /// Every code declared here, in order.
         pub const ALL: &[$crate::error::Code] = &[$($code),+];
+    };
+}
+
+/// One override of a descriptor; called by [`codes!`](crate::codes).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! override_of {
+    (verdict $instead:ident $because:literal) => {
+        $crate::error::Override::Verdict($crate::error::Verdict::$instead, $because)
+    };
+    (job $instead:ident $because:literal) => {
+        $crate::error::Override::Job($crate::error::JobAnswer::$instead, $because)
+    };
+    (log $instead:ident $because:literal) => {
+        $crate::error::Override::Log($crate::error::Level::$instead, $because)
     };
 }

@@ -1,6 +1,7 @@
 //! What is known of a code.
 
 use super::class::{Class, Owner, Retryability, Visibility};
+use super::project::{JobAnswer, Level, Verdict};
 
 /// Everything the registry knows of one code. There is no code without one.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,8 +20,21 @@ pub struct Descriptor {
     pub owner: Owner,
     /// Who may read the detail.
     pub visibility: Visibility,
+    /// Where a projection differs from its class's.
+    pub overrides: &'static [Override],
     /// What an operator is told.
     pub guide: Guide,
+}
+
+/// A projection of one code that differs from its class's, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Override {
+    /// What becomes of a message.
+    Verdict(Verdict, &'static str),
+    /// What becomes of a job.
+    Job(JobAnswer, &'static str),
+    /// How loud the log is.
+    Log(Level, &'static str),
 }
 
 /// The operations guide of a code.

@@ -369,4 +369,70 @@ crate::codes! {
         first_check "what the command changes, and whether it is changed",
         safe_action "settle it with `onefold incidents resolve`",
         escalation "the command's owner";
+    /// The dependency said no, for good
+    DOWNSTREAM_REJECTED: DomainRule, status 409, retry Never, owner Application, visible Redacted;
+        summary "a dependency rejected the request with an answer that a repetition does not change",
+        first_check "the dependency's own log of the operation id",
+        safe_action "none: the rejection is recorded and replayed; mend the data and use a new id",
+        escalation "the team that owns the kind";
+    /// A required header is missing
+    REQUEST_HEADER_MISSING: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the route needs a header that the request does not carry",
+        first_check "the header that the detail names",
+        safe_action "send the header",
+        escalation "the caller's team";
+    /// The idempotency key is malformed
+    IDEMPOTENCY_KEY_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
+        summary "the Idempotency-Key header is empty, too long, or holds characters that it must not",
+        first_check "how the caller builds its key",
+        safe_action "send a key of its own for every request, such as a UUID",
+        escalation "the caller's team";
+    /// The event's contract is broken
+    EVENT_CONTRACT_INVALID: Contract, status 400, retry Never, owner UpstreamProducer, visible Redacted;
+        summary "a message does not have the shape that its contract promises",
+        first_check "the event's type, version and schema, and the producer's last deployment",
+        safe_action "leave it in quarantine; replay it after the producer or the consumer is mended",
+        escalation "the integration's owner, with the quarantine entry";
+    /// The event's version is not supported
+    EVENT_VERSION_UNSUPPORTED: Contract, status 400, retry Never, owner UpstreamProducer, visible Redacted;
+        summary "a message has a version that this consumer does not know",
+        first_check "which versions this consumer was built for",
+        safe_action "leave it in quarantine; deploy a consumer that knows the version, then replay it",
+        escalation "the integration's owner";
+    /// What was read has changed since
+    OPTIMISTIC_LOCK_CONFLICT: OptimisticLock, status 409, retry Never, owner Caller, visible External;
+        summary "the resource has another version than the one that the change was based on",
+        first_check "who else changes this resource",
+        safe_action "read it again and decide anew",
+        escalation "the application's team, when it persists";
+    /// The database ended a deadlock
+    DB_DEADLOCK_RETRYABLE: Contention, status 503, retry AfterBackoff, owner Application, visible Redacted;
+        summary "two transactions waited for each other and this one was ended; it was tried again as often as allowed",
+        first_check "the order in which the transactions take their rows",
+        safe_action "try again after a short, jittered wait",
+        escalation "the application's team, with the queries involved";
+    /// The database could not serialize the transaction
+    DB_SERIALIZATION_RETRYABLE: Contention, status 503, retry AfterBackoff, owner Application, visible Redacted;
+        summary "concurrent transactions could not be put into an order; this one was tried again as often as allowed",
+        first_check "which rows are hot, and the isolation level",
+        safe_action "try again after a short, jittered wait",
+        escalation "the application's team";
+    /// The event could not be published
+    KAFKA_PUBLISH_FAILED: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
+        summary "the broker did not take an event; the business fact behind it is committed and stays",
+        first_check "the broker's health and the relay's lag",
+        safe_action "wait: the relay publishes it when the broker is back",
+        escalation "the platform team";
+    /// The engine refused or lost a command
+    CAMUNDA_COMMAND_FAILED: Dependency, status 503, retry OnlyIfIdempotent, owner Platform, visible Redacted;
+        summary "a command to the workflow engine failed or was not answered",
+        first_check "the process instance, its element and the job",
+        safe_action "let the job be tried again where its incident says that this is safe",
+        escalation "the workflow's owner";
+    /// Something went wrong on our side
+    INTERNAL_ERROR: Bug, status 500, retry OperatorDecides, owner Engineering, visible Internal;
+        summary "a defect of this service; nothing is known of its cause outside its log",
+        first_check "the log of the correlation id, and the last deployment",
+        safe_action "roll back if it is widespread",
+        escalation "the engineering team";
 }

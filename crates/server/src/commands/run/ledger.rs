@@ -101,7 +101,8 @@ impl RunLedger {
             match self.client.post::<Value>(&path, &body).await {
                 Ok(answer) => {
                     let status = answer["status"].as_str().unwrap_or_default().to_owned();
-                    return Ok(Standing { status, incident: self.incident(grant).await });
+                    let incident = if status == "UNKNOWN" { self.incident(grant).await } else { None };
+                    return Ok(Standing { status, incident });
                 }
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     tokio::time::sleep(TRY_EVERY).await;

@@ -1,0 +1,319 @@
+//! What a failed call to the outside means: not applied, unknown, or final.
+//!
+//! A timeout after sending is not a failure. Neither is a 503: whoever answers it may have acted first,
+//! unless the dependency promises otherwise.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::error::CodeName;
+use crate::ledger::named;
+use crate::retry::{Category, Schedule};
+use crate::time::Timestamp;
+
+/// Whether a byte of the request left the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Sent {
+    /// None did.
+    Nothing,
+    /// One did, or may have.
+    Something,
+}
+
+/// What happened to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Happened {
+    /// No connection: refused, no such name, TLS failed.
+    NoConnection,
+    /// No answer in time.
+    Timeout,
+    /// The connection ended before the answer.
+    Reset,
+    /// An HTTP status other than success.
+    Status(u16),
+    /// A gRPC status other than OK.
+    Grpc(GrpcStatus),
+    /// An answer that cannot be decoded.
+    Undecodable,
+    /// Our own code panicked.
+    Panicked,
+    /// We did not call: the breaker is open.
+    BreakerOpen,
+    /// We did not call: too many calls are under way.
+    BulkheadFull,
+}
+
+named! {
+    /// A gRPC status other than OK.
+    GrpcStatus {
+        /// Code 1.
+        Cancelled = "CANCELLED",
+        /// Code 2.
+        Unknown = "UNKNOWN",
+        /// Code 3.
+        InvalidArgument = "INVALID_ARGUMENT",
+        /// Code 4.
+        DeadlineExceeded = "DEADLINE_EXCEEDED",
+        /// Code 5.
+        NotFound = "NOT_FOUND",
+        /// Code 6.
+        AlreadyExists = "ALREADY_EXISTS",
+        /// Code 7.
+        PermissionDenied = "PERMISSION_DENIED",
+        /// Code 8.
+        ResourceExhausted = "RESOURCE_EXHAUSTED",
+        /// Code 9.
+        FailedPrecondition = "FAILED_PRECONDITION",
+        /// Code 10.
+        Aborted = "ABORTED",
+        /// Code 11.
+        OutOfRange = "OUT_OF_RANGE",
+        /// Code 12.
+        Unimplemented = "UNIMPLEMENTED",
+        /// Code 13.
+        Internal = "INTERNAL",
+        /// Code 14.
+        Unavailable = "UNAVAILABLE",
+        /// Code 15.
+        DataLoss = "DATA_LOSS",
+        /// Code 16.
+        Unauthenticated = "UNAUTHENTICATED",
+    }
+}
+
+impl GrpcStatus {
+    /// The status with this number; what is not known counts as UNKNOWN. None for OK.
+    pub fn from_number(number: i32) -> Option<Self> {
+        match usize::try_from(number) {
+            Ok(0) => None,
+            Ok(number) => Some(Self::ALL.get(number - 1).copied().unwrap_or(Self::Unknown)),
+            Err(_) => Some(Self::Unknown),
+        }
+    }
+}
+
+/// What is known of the effect.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Meaning {
+    /// No byte was sent: the claim is released.
+    NotSent(Category),
+    /// It was sent and surely did not take hold: tried again on the category's schedule.
+    NotApplied(Category),
+    /// Nobody knows.
+    Unknown(Category),
+    /// The dependency said no, for good.
+    Final,
+    /// The dependency said no, for good, and we have a word for it.
+    Business(CodeName),
+}
+
+/// What a dependency promises beyond what every caller must assume, by status. Declared once per dependency.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Promises {
+    by_status: BTreeMap<u16, Promise>,
+}
+
+/// What a status of this dependency means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Promise {
+    /// It answers so only if it did nothing.
+    NotApplied(Category),
+    /// It may have acted.
+    Unknown,
+    /// It is an answer of the business.
+    Business(CodeName),
+}
+
+impl Promises {
+    /// The same with a promise for a status.
+    #[must_use]
+    pub fn with(mut self, status: u16, promise: Promise) -> Self {
+        self.by_status.insert(status, promise);
+        self
+    }
+}
+
+/// What a failed call means.
+///
+/// ```
+/// use onefold_core::call::{Happened, Meaning, Promises, Sent, judge};
+/// use onefold_core::retry::Category;
+///
+/// let nothing_promised = Promises::default();
+/// assert_eq!(judge(Happened::Timeout, Sent::Something, &nothing_promised), Meaning::Unknown(Category::DownstreamTimeout));
+/// assert_eq!(judge(Happened::Status(429), Sent::Something, &nothing_promised), Meaning::NotApplied(Category::RateLimited));
+/// ```
+pub fn judge(happened: Happened, sent: Sent, promises: &Promises) -> Meaning {
+    match (happened, sent) {
+        (Happened::BreakerOpen | Happened::BulkheadFull, _) => Meaning::NotSent(Category::DownstreamUnavailable),
+        (Happened::Status(status), _) => of_status(status, promises),
+        (Happened::Grpc(status), sent) => of_grpc(status, sent),
+        (Happened::Timeout, Sent::Nothing) => Meaning::NotSent(Category::DownstreamTimeout),
+        (Happened::Panicked, Sent::Nothing) => Meaning::NotSent(Category::Unexpected),
+        (Happened::NoConnection | Happened::Reset | Happened::Undecodable, Sent::Nothing) => {
+            Meaning::NotSent(Category::DownstreamUnavailable)
+        }
+        (Happened::Timeout, Sent::Something) => Meaning::Unknown(Category::DownstreamTimeout),
+        (Happened::NoConnection | Happened::Reset, Sent::Something) => {
+            Meaning::Unknown(Category::DownstreamUnavailable)
+        }
+        (Happened::Undecodable | Happened::Panicked, Sent::Something) => Meaning::Unknown(Category::Unexpected),
+    }
+}
+
+/// What an HTTP status means; none for a success.
+fn of_status(status: u16, promises: &Promises) -> Meaning {
+    match promises.by_status.get(&status) {
+        Some(Promise::NotApplied(category)) => return Meaning::NotApplied(*category),
+        Some(Promise::Unknown) => return Meaning::Unknown(Category::DownstreamUnavailable),
+        Some(Promise::Business(code)) => return Meaning::Business(code.clone()),
+        None => {}
+    }
+    match status {
+        // We are refused, not the request.
+        401 | 403 | 407 => Meaning::NotApplied(Category::Permission),
+        408 => Meaning::NotApplied(Category::DownstreamTimeout),
+        425 => Meaning::NotApplied(Category::DownstreamUnavailable),
+        429 => Meaning::NotApplied(Category::RateLimited),
+        // The request did not get past the door.
+        405 | 411 | 413 | 414 | 415 | 417 | 421 | 426 | 428 | 431 => {
+            Meaning::NotApplied(Category::InvalidWorkerContract)
+        }
+        400..=499 => Meaning::Final,
+        504 => Meaning::Unknown(Category::DownstreamTimeout),
+        500..=599 => Meaning::Unknown(Category::DownstreamUnavailable),
+        // Neither success nor failure: an answer that nobody here understands.
+        _ => Meaning::Unknown(Category::Unexpected),
+    }
+}
+
+fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
+    match (status, sent) {
+        (GrpcStatus::Unavailable, Sent::Nothing) => Meaning::NotSent(Category::DownstreamUnavailable),
+        (GrpcStatus::Unavailable, Sent::Something) => Meaning::Unknown(Category::DownstreamUnavailable),
+        (GrpcStatus::DeadlineExceeded, _) => Meaning::Unknown(Category::DownstreamTimeout),
+        (GrpcStatus::Aborted | GrpcStatus::Cancelled | GrpcStatus::Unknown | GrpcStatus::Internal, _) => {
+            Meaning::Unknown(Category::DownstreamUnavailable)
+        }
+        (GrpcStatus::ResourceExhausted, _) => Meaning::NotApplied(Category::RateLimited),
+        (
+            GrpcStatus::InvalidArgument
+            | GrpcStatus::NotFound
+            | GrpcStatus::AlreadyExists
+            | GrpcStatus::PermissionDenied
+            | GrpcStatus::FailedPrecondition
+            | GrpcStatus::OutOfRange
+            | GrpcStatus::Unimplemented
+            | GrpcStatus::DataLoss
+            | GrpcStatus::Unauthenticated,
+            _,
+        ) => Meaning::Final,
+    }
+}
+
+/// How long a `Retry-After` header asks to wait: seconds, or a date. None where it cannot be read.
+pub fn retry_after(header: &str, now: Timestamp) -> Option<Duration> {
+    let text = header.trim();
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let seconds = text.parse().unwrap_or(u64::MAX);
+        return Some(Duration::from_secs(seconds).min(Schedule::WAIT_MAX));
+    }
+    let at = time::OffsetDateTime::parse(text, &time::format_description::well_known::Rfc2822).ok()?;
+    let at = Timestamp::from_micros(i64::try_from(at.unix_timestamp_nanos() / 1_000).ok()?);
+    Some(at.since(now).min(Schedule::WAIT_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_http_status_means_what_the_table_says() {
+        let not_applied = [401, 403, 405, 407, 408, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431];
+        for status in 400..600 {
+            let meaning = judge(Happened::Status(status), Sent::Something, &Promises::default());
+            let expected = match status {
+                _ if not_applied.contains(&status) => "NotApplied",
+                400..=499 => "Final",
+                _ => "Unknown",
+            };
+            assert!(format!("{meaning:?}").starts_with(expected), "{status}: {meaning:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_sent_is_never_unknown() {
+        let happened = [
+            Happened::NoConnection,
+            Happened::Timeout,
+            Happened::Reset,
+            Happened::Undecodable,
+            Happened::Panicked,
+            Happened::BreakerOpen,
+            Happened::BulkheadFull,
+            Happened::Grpc(GrpcStatus::Unavailable),
+        ];
+        for one in happened {
+            let meaning = judge(one, Sent::Nothing, &Promises::default());
+            assert!(matches!(meaning, Meaning::NotSent(_)), "{one:?}: {meaning:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_and_not_answered_is_unknown() {
+        for one in
+            [Happened::NoConnection, Happened::Timeout, Happened::Reset, Happened::Undecodable, Happened::Panicked]
+        {
+            let meaning = judge(one, Sent::Something, &Promises::default());
+            assert!(matches!(meaning, Meaning::Unknown(_)), "{one:?}: {meaning:?}");
+        }
+    }
+
+    #[test]
+    fn every_grpc_status_means_what_the_table_says() {
+        let unknown = ["DEADLINE_EXCEEDED", "ABORTED", "CANCELLED", "UNKNOWN", "INTERNAL", "UNAVAILABLE"];
+        for status in GrpcStatus::ALL {
+            let meaning = judge(Happened::Grpc(*status), Sent::Something, &Promises::default());
+            let expected = match status.as_str() {
+                name if unknown.contains(&name) => "Unknown",
+                "RESOURCE_EXHAUSTED" => "NotApplied",
+                _ => "Final",
+            };
+            assert!(format!("{meaning:?}").starts_with(expected), "{status}: {meaning:?}");
+        }
+        assert_eq!(GrpcStatus::from_number(14), Some(GrpcStatus::Unavailable));
+        assert_eq!((GrpcStatus::from_number(0), GrpcStatus::from_number(99)), (None, Some(GrpcStatus::Unknown)));
+    }
+
+    #[test]
+    fn a_dependency_may_promise_more_or_less() {
+        let refused = CodeName::parse("CREDIT_REFUSED").unwrap();
+        let promises = Promises::default()
+            .with(503, Promise::NotApplied(Category::Maintenance))
+            .with(409, Promise::Unknown)
+            .with(422, Promise::Business(refused.clone()));
+        let meaning = |status| judge(Happened::Status(status), Sent::Something, &promises);
+        assert_eq!(meaning(503), Meaning::NotApplied(Category::Maintenance));
+        assert_eq!(meaning(409), Meaning::Unknown(Category::DownstreamUnavailable));
+        assert_eq!(meaning(422), Meaning::Business(refused));
+        assert_eq!(meaning(500), Meaning::Unknown(Category::DownstreamUnavailable));
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date_and_never_longer_than_a_day() {
+        let now = Timestamp::parse("1994-11-06T08:49:07Z").unwrap();
+        let rows = [
+            ("60", Some(60)),
+            (" 5 ", Some(5)),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", Some(30)),
+            ("Sun, 06 Nov 1994 08:49:00 GMT", Some(0)),
+            ("99999999999999999999", Some(86_400)),
+            ("soon", None),
+            ("", None),
+            ("-1", None),
+        ];
+        for (header, seconds) in rows {
+            assert_eq!(retry_after(header, now), seconds.map(Duration::from_secs), "{header:?}");
+        }
+    }
+}

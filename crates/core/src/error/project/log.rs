@@ -1,0 +1,51 @@
+//! How loud an error is in the log.
+
+use crate::error::{Class, Code, Override};
+use crate::ledger::named;
+
+named! {
+    /// How loud a log line is. Expected failures are never errors.
+    Level {
+        /// Of interest to whoever looks for it.
+        Debug = "DEBUG",
+        /// Expected.
+        Info = "INFO",
+        /// Worth a look when it comes often.
+        Warn = "WARN",
+        /// Someone must act.
+        Error = "ERROR",
+    }
+}
+
+impl Level {
+    /// The level of a class.
+    pub const fn of_class(class: Class) -> Self {
+        match class {
+            Class::Duplicate => Self::Debug,
+            Class::Validation | Class::NotFound | Class::OptimisticLock => Self::Info,
+            Class::DomainRule | Class::Conflict | Class::Authorization | Class::Contention => Self::Warn,
+            Class::Dependency | Class::Contract | Class::Process | Class::Operational | Class::Bug => Self::Error,
+        }
+    }
+}
+
+impl Code {
+    /// How loud it is in the log.
+    pub fn log_level(self) -> Level {
+        let instead = self.descriptor().overrides.iter().find_map(|one| match one {
+            Override::Log(level, _) => Some(*level),
+            Override::Verdict(..) | Override::Job(..) => None,
+        });
+        instead.unwrap_or(Level::of_class(self.descriptor().class))
+    }
+
+    /// Whether the same request may be sent again, given whether it carried a key that deduplicates it.
+    pub const fn retryable(self, had_key: bool) -> bool {
+        use crate::error::Retryability;
+        match self.descriptor().retryability {
+            Retryability::Safe | Retryability::AfterBackoff => true,
+            Retryability::OnlyIfIdempotent => had_key,
+            Retryability::Never | Retryability::OperatorDecides => false,
+        }
+    }
+}
