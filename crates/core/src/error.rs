@@ -24,15 +24,22 @@ pub struct Error {
     code: Code,
     detail: String,
     hint: Option<String>,
+    more: Option<Box<More>>,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+/// What few failures have.
+#[derive(Debug, Clone, Default)]
+struct More {
     native: Option<&'static str>,
     violations: Vec<Violation>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    facts: Vec<(&'static str, String)>,
 }
 
 impl Error {
     /// A failure of this code; `detail` says what happened, with the value that is wrong.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), hint: None, native: None, violations: Vec::new(), source: None }
+        Self { code, detail: detail.into(), hint: None, more: None, source: None }
     }
 
     /// The same with a next step more exact than the registry's general one.
@@ -52,25 +59,41 @@ impl Error {
     /// The same with the name that the store itself gives it, such as `SQLITE_BUSY` or `40P01`; for metrics and logs.
     #[must_use]
     pub fn stored_as(mut self, native: &'static str) -> Self {
-        self.native = Some(native);
+        self.more().native = Some(native);
         self
     }
 
     /// The same with what exactly is wrong with what was sent.
     #[must_use]
     pub fn violating(mut self, violations: Vec<Violation>) -> Self {
-        self.violations = violations;
+        self.more().violations = violations;
         self
+    }
+
+    /// The same with a further member of its problem, for clients that act on it.
+    #[must_use]
+    pub fn with_fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.more().facts.push((name, value.into()));
+        self
+    }
+
+    /// The further members of its problem.
+    pub fn facts(&self) -> &[(&'static str, String)] {
+        self.more.as_ref().map_or(&[], |more| &more.facts)
     }
 
     /// What exactly is wrong with what was sent.
     pub fn violations(&self) -> &[Violation] {
-        &self.violations
+        self.more.as_ref().map_or(&[], |more| &more.violations)
     }
 
     /// The name that the store itself gives it.
     pub fn native(&self) -> Option<&'static str> {
-        self.native
+        self.more.as_ref().and_then(|more| more.native)
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
     }
 
     /// The registry code.
@@ -95,8 +118,7 @@ impl Error {
             code: self.code,
             detail: self.detail.clone(),
             hint: self.hint.clone(),
-            native: self.native,
-            violations: self.violations.clone(),
+            more: self.more.clone(),
             source: None,
         }
     }

@@ -155,7 +155,10 @@ impl Front {
 }
 
 fn mixed_up() -> Error {
-    Error::new(onefold_core::error::INVARIANT_BROKEN, "a store answered a step with another step's answer")
+    Error::new(
+        onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED,
+        "a store answered a step with another step's answer",
+    )
 }
 
 /// The way back to the front, without keeping it alive.

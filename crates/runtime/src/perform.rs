@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::effect::{EffectClass, Terms};
-use onefold_core::error::{CodeName, INVARIANT_BROKEN, RESULT_NOT_KEPT, RESULT_UNREADABLE, SHUTTING_DOWN, UNEXPECTED};
+use onefold_core::error::{
+    CodeName, PROGRAMMING_INVARIANT_VIOLATED, RESULT_NOT_KEPT, RESULT_UNREADABLE, SHUTTING_DOWN, UNEXPECTED,
+};
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
     Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Status, StoredResult, decide,
@@ -319,5 +321,5 @@ fn standing<T>(entry: &Entry) -> Performed<T> {
 }
 
 fn not_refused() -> Error {
-    Error::new(INVARIANT_BROKEN, "an operation vanished while it was performed")
+    Error::new(PROGRAMMING_INVARIANT_VIOLATED, "an operation vanished while it was performed")
 }

@@ -124,7 +124,7 @@ impl Client {
         match &self.way {
             Way::Here { router, .. } => {
                 let request = built(request.uri(path).header(HOST, "here"), body)?;
-                let answer = router.clone().oneshot(request).await.map_err(|never| match never {})?;
+                let answer = router.clone().oneshot(request).await.map_err(|never| -> Error { match never {} })?;
                 read(answer).await
             }
             Way::Server { sockets, url, token } => {

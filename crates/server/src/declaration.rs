@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use onefold_core::effect::{Contract, EffectClass, Policy, PolicyName, Terms};
-use onefold_core::error::{DECLARATION_INVALID, INVARIANT_BROKEN};
+use onefold_core::error::{DECLARATION_INVALID, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::operation::KindName;
 use onefold_core::retry::{Category, RetryTable, Schedule};
 use onefold_core::time::parse_duration;
@@ -93,8 +93,9 @@ impl Declaration {
 
     /// A pinned one.
     pub(crate) fn stored(text: &str) -> Result<Self> {
-        serde_json::from_str(text)
-            .map_err(|cause| Error::new(INVARIANT_BROKEN, "a pinned kind cannot be read").caused_by(cause))
+        serde_json::from_str(text).map_err(|cause| {
+            Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a pinned kind cannot be read").caused_by(cause)
+        })
     }
 
     /// The terms it means.

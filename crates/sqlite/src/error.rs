@@ -4,8 +4,8 @@ use std::path::Path;
 
 use onefold_core::Error;
 use onefold_core::error::{
-    Code, DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, INVARIANT_BROKEN,
-    LIMIT_EXCEEDED, RUN_AGAIN,
+    Code, DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, LIMIT_EXCEEDED,
+    PROGRAMMING_INVARIANT_VIOLATED, RUN_AGAIN,
 };
 use rusqlite::ffi;
 
@@ -13,7 +13,7 @@ use rusqlite::ffi;
 pub(crate) fn translate(cause: rusqlite::Error) -> Error {
     let extended = cause.sqlite_error().map_or(ffi::SQLITE_ERROR, |error| error.extended_code);
     let (code, detail) = named(extended);
-    let detail = if code == INVARIANT_BROKEN { format!("{detail}: {cause}") } else { detail.to_owned() };
+    let detail = if code == PROGRAMMING_INVARIANT_VIOLATED { format!("{detail}: {cause}") } else { detail.to_owned() };
     Error::new(code, detail).stored_as(native(extended)).caused_by(cause)
 }
 
@@ -80,7 +80,7 @@ fn named(extended: i32) -> (Code, &'static str) {
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_PROTOCOL | ffi::SQLITE_NOMEM | ffi::SQLITE_INTERRUPT,
         ) => (DATABASE_UNAVAILABLE, "reading or writing the file failed"),
         (_, ffi::SQLITE_TOOBIG) => (LIMIT_EXCEEDED, "a value is larger than the database stores"),
-        _ => (INVARIANT_BROKEN, "the database refused a statement"),
+        _ => (PROGRAMMING_INVARIANT_VIOLATED, "the database refused a statement"),
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
             (ffi::SQLITE_NOTADB, DATABASE_CORRUPT),
             (ffi::SQLITE_IOERR_FSYNC, DATABASE_UNAVAILABLE),
             (ffi::SQLITE_TOOBIG, LIMIT_EXCEEDED),
-            (ffi::SQLITE_CONSTRAINT_CHECK, INVARIANT_BROKEN),
+            (ffi::SQLITE_CONSTRAINT_CHECK, PROGRAMMING_INVARIANT_VIOLATED),
         ];
         for (extended, code) in rows {
             let cause = rusqlite::Error::SqliteFailure(ffi::Error::new(extended), None);

@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 
 use onefold_core::effect::{Contract, EffectClass, Policy};
-use onefold_core::error::{CodeName, INVARIANT_BROKEN};
+use onefold_core::error::{CodeName, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::fingerprint::{Fingerprint, KeyId, Mode};
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
@@ -255,7 +255,8 @@ impl<'a, C: Columns> Reader<'a, C> {
     ) -> Result<Option<T>> {
         let at = self.at;
         self.at += 1;
-        let unreadable = || Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row cannot be read"));
+        let unreadable =
+            || Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("column {at} of a stored row cannot be read"));
         match get(self.row, at) {
             Ok(None) => Ok(None),
             Ok(Some(value)) => read(value).map(Some).ok_or_else(unreadable),
@@ -268,7 +269,7 @@ impl<'a, C: Columns> Reader<'a, C> {
         read: impl FnOnce(V) -> Option<T>,
     ) -> Result<T> {
         let at = self.at;
-        let absent = || Error::new(INVARIANT_BROKEN, format!("column {at} of a stored row is absent"));
+        let absent = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("column {at} of a stored row is absent"));
         self.optional(get, read)?.ok_or_else(absent)
     }
     fn text(&mut self) -> Result<&'a str> {

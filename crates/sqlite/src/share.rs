@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onefold_core::error::INVARIANT_BROKEN;
+use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::ledger::Note;
 use onefold_core::operation::{KindName, OperationKey, Tenant};
 use onefold_core::ports::{BoxFuture, Pinned, Share, Token};
@@ -27,7 +27,9 @@ impl Share for Sqlite {
                 let cells = [name(), text(&kind.declaration), Cell::Int(kind.at.as_micros())];
                 execute(connection, sql::PIN_KIND, cells)?;
                 let standing = query(connection, sql::FIND_KIND, [name()], read_pinned)?.pop();
-                standing.ok_or_else(|| Error::new(INVARIANT_BROKEN, "a kind that was just pinned is not there"))
+                standing.ok_or_else(|| {
+                    Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a kind that was just pinned is not there")
+                })
             })
         }))
     }

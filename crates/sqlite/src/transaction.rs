@@ -69,7 +69,8 @@ impl Sqlite {
         loop {
             match self.run(&work).await {
                 Err(error) if tries < 3 && error.code().descriptor().class == Class::Contention => {
-                    self.inner.clock.sleep(Duration::from_millis(20 * tries)).await;
+                    let [draw, ..] = self.inner.options.random.bytes();
+                    self.inner.clock.sleep(Duration::from_millis(20 * tries + u64::from(draw) / 8)).await;
                     tries += 1;
                 }
                 ended => return ended,

@@ -1,6 +1,6 @@
 //! Carries transitions out, inside one transaction of the writer.
 
-use onefold_core::error::INVARIANT_BROKEN;
+use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Ending, Entry, Note, Transition};
 use onefold_core::operation::OperationKey;
@@ -136,13 +136,15 @@ pub(crate) fn read_incident(found: &rusqlite::Row<'_>) -> Result<Incident> {
 /// The incident in this column.
 pub(crate) fn incident_at(found: &rusqlite::Row<'_>, column: usize) -> Result<Incident> {
     let body: String = found.get(column).map_err(translate)?;
-    serde_json::from_str(&body)
-        .map_err(|cause| Error::new(INVARIANT_BROKEN, "a stored incident cannot be read").caused_by(cause))
+    serde_json::from_str(&body).map_err(|cause| {
+        Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a stored incident cannot be read").caused_by(cause)
+    })
 }
 
 fn write_incident(connection: &Connection, incident: &Incident) -> Result<()> {
-    let body = serde_json::to_string(incident)
-        .map_err(|cause| Error::new(INVARIANT_BROKEN, "an incident cannot be written").caused_by(cause))?;
+    let body = serde_json::to_string(incident).map_err(|cause| {
+        Error::new(PROGRAMMING_INVARIANT_VIOLATED, "an incident cannot be written").caused_by(cause)
+    })?;
     let text = |value: &str| Cell::Text(value.to_owned().into());
     let cells = [
         text(incident.id.as_str()),

@@ -256,7 +256,7 @@ crate::codes! {
         safe_action "send the request to another process, or again after the restart",
         escalation "the platform team";
     /// The ledger broke its own rule
-    INVARIANT_BROKEN: Bug, status 500, retry OperatorDecides, owner Engineering, visible Internal;
+    PROGRAMMING_INVARIANT_VIOLATED: Bug, status 500, retry OperatorDecides, owner Engineering, visible Internal;
         summary "stored state contradicts the ledger's rules",
         first_check "the row that the message names",
         safe_action "none: keep the database and report it",

@@ -6,7 +6,7 @@ use super::claim::{Claim, ClaimRequest, decide};
 use super::entry::{Entry, SettledBy, SideEffect, Status};
 use super::outcome::{Completion, Outcome, Replay};
 use crate::effect::EffectClass;
-use crate::error::{Error, INVARIANT_BROKEN, KIND_MISMATCH, Result};
+use crate::error::{Error, KIND_MISMATCH, PROGRAMMING_INVARIANT_VIOLATED, Result};
 use crate::time::Timestamp;
 
 /// An operation to perform inside a transaction: a claim whose lease is the transaction itself.
@@ -55,7 +55,7 @@ pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<Once> {
 pub fn performed(request: &OnceRequest, completion: Completion, now: Timestamp) -> Result<Entry> {
     let decision = decide(None, request, now)?;
     let (Claim::Granted(_), Some(transition)) = (decision.answer, decision.transition) else {
-        return Err(Error::new(INVARIANT_BROKEN, "an absent operation was not granted"));
+        return Err(Error::new(PROGRAMMING_INVARIANT_VIOLATED, "an absent operation was not granted"));
     };
     let result = completion.result.clone().within(request.terms.result_bytes_max, completion.evidence.as_ref());
     let evidence_ref = completion.evidence.clone();

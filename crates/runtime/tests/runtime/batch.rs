@@ -1,6 +1,6 @@
 //! One at a time outside, batches inside.
 
-use onefold_core::error::INVARIANT_BROKEN;
+use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::ledger::Status;
 use onefold_runtime::{Claimed, Kind};
 
@@ -35,7 +35,7 @@ async fn a_poisoned_step_fails_alone_among_255_good_ones() {
         match claimed {
             Ok(Claimed::Granted(_)) => assert_ne!(index, POISON),
             Ok(_) => panic!("{index} was not granted"),
-            Err(error) => assert_eq!((index, error.code()), (POISON, INVARIANT_BROKEN), "{error}"),
+            Err(error) => assert_eq!((index, error.code()), (POISON, PROGRAMMING_INVARIANT_VIOLATED), "{error}"),
         }
     }
     assert_eq!(find(&ledger, "notice.issue", &format!("OP-{POISON}")).await, None);

@@ -237,7 +237,8 @@ async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Ve
     let entry = entry_of(api, &incident).await?;
     let request = request(api, who, &entry, verb, seen)?;
     let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
-    let resolved = answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::INVARIANT_BROKEN, "no answer")))?;
+    let resolved =
+        answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "no answer")))?;
     if resolved != Resolved::NeedsSecondPerson {
         tracing::info!(incident = %incident.id, who = %who.name, "incident settled");
     }
@@ -268,7 +269,7 @@ async fn many(api: &Shared, who: &Identity, verb: Verb, seen: &VerbBody) -> Resu
             decide(Some(&entry), &request, crate::app::now()).map(|decision| decision.answer)
         } else {
             let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
-            answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::INVARIANT_BROKEN, "no answer")))
+            answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "no answer")))
         };
         answers.push(answered(incident, &entry, resolved));
     }

@@ -123,7 +123,7 @@ async fn show(args: &DemoArgs, folder: &Folder) -> Result<Rows> {
         let ran = tokio::try_join!(naive.finish(), table.finish(), onefold.finish())?;
         // What is still on its way to the provider happens, too.
         tokio::time::sleep(AGE_MAX + SLOW_FOR).await;
-        Ok(ran)
+        Ok::<_, Error>(ran)
     };
     let ran = tokio::select! {
         ran = running => ran?,

@@ -1,5 +1,7 @@
 //! An error over HTTP: RFC 9457, with the registry's members.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Visibility};
@@ -34,6 +36,9 @@ pub struct Problem {
     /// What exactly is wrong with what was sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
+    /// What else a client may act on, such as `expectedVersion` and `actualVersion`.
+    #[serde(flatten)]
+    pub facts: BTreeMap<String, String>,
 }
 
 /// One thing that is wrong with what was sent, or worth a warning.
@@ -77,6 +82,7 @@ impl Problem {
     pub fn of(error: &Error, context: &ProblemContext) -> Self {
         let known = error.code().descriptor();
         let external = known.visibility == Visibility::External;
+        let facts = error.facts().iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
         let base = context.base.as_deref().unwrap_or("/errors/");
         Self {
             r#type: format!("{base}{}", error.code().kebab()),
@@ -90,6 +96,7 @@ impl Problem {
             retryable: error.code().retryable(context.had_key),
             owner: known.owner.as_str().to_owned(),
             violations: error.violations().to_vec(),
+            facts: if external { facts } else { BTreeMap::new() },
         }
     }
 }

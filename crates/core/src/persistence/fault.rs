@@ -1,0 +1,124 @@
+//! What a database says went wrong.
+
+use std::sync::Arc;
+
+/// What a database says went wrong. The constraint is its name in the schema, which is a contract.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// Two rows would have one key.
+    UniqueViolation {
+        /// The constraint.
+        constraint: Option<Arc<str>>,
+    },
+    /// A row refers to one that is not there.
+    ForeignKeyViolation {
+        /// The constraint.
+        constraint: Option<Arc<str>>,
+    },
+    /// A row breaks a rule of its table.
+    CheckViolation {
+        /// The constraint.
+        constraint: Option<Arc<str>>,
+    },
+    /// A value is missing.
+    NotNullViolation {
+        /// The column, where it is told.
+        constraint: Option<Arc<str>>,
+    },
+    /// A function or trigger refused, by the convention that the constraint's name says why.
+    Raised {
+        /// What it says.
+        constraint: Option<Arc<str>>,
+    },
+    /// Concurrent transactions could not be put into an order.
+    SerializationFailure,
+    /// Two transactions waited for each other.
+    DeadlockDetected,
+    /// A row or table is held by another transaction.
+    RowsHeld,
+    /// The connection failed or was refused.
+    ConnectionFailure,
+    /// There is no room.
+    OutOfSpace,
+    /// The database takes no further connection.
+    TooManyConnections,
+    /// The statement was ended, by a timeout or a person.
+    QueryCancelled,
+    /// The database stops.
+    Shutdown,
+    /// The database does not take writes: a standby, or a file without permission.
+    ReadOnly,
+    /// Anything else.
+    Other {
+        /// The SQLSTATE or result code.
+        state: Arc<str>,
+    },
+}
+
+impl Fault {
+    /// The fault of a PostgreSQL SQLSTATE.
+    pub fn of_sql_state(state: &str, constraint: Option<&str>) -> Self {
+        let constraint = constraint.filter(|name| !name.is_empty()).map(Arc::from);
+        match state {
+            "23505" => Self::UniqueViolation { constraint },
+            "23503" => Self::ForeignKeyViolation { constraint },
+            // An exclusion constraint is a rule of the table as a check is.
+            "23514" | "23P01" => Self::CheckViolation { constraint },
+            "23502" => Self::NotNullViolation { constraint },
+            "P0001" => Self::Raised { constraint },
+            "40001" => Self::SerializationFailure,
+            "40P01" => Self::DeadlockDetected,
+            "55P03" => Self::RowsHeld,
+            "53100" => Self::OutOfSpace,
+            "53300" => Self::TooManyConnections,
+            "57014" => Self::QueryCancelled,
+            "57P01" | "57P02" | "57P03" => Self::Shutdown,
+            "25006" => Self::ReadOnly,
+            _ if state.starts_with("08") => Self::ConnectionFailure,
+            _ => Self::Other { state: Arc::from(state) },
+        }
+    }
+
+    /// The fault of an SQLite extended result code; the constraint is what SQLite names beside it.
+    pub fn of_sqlite(extended: i32, constraint: Option<&str>) -> Self {
+        let constraint = constraint.filter(|name| !name.is_empty()).map(Arc::from);
+        match (extended, extended & 0xff) {
+            // UNIQUE, PRIMARYKEY, ROWID
+            (2067 | 1555 | 2579, _) => Self::UniqueViolation { constraint },
+            (787, _) => Self::ForeignKeyViolation { constraint },
+            (275, _) => Self::CheckViolation { constraint },
+            (1299, _) => Self::NotNullViolation { constraint },
+            // RAISE in a trigger
+            (1811, _) => Self::Raised { constraint },
+            // BUSY_SNAPSHOT: this transaction read before another one committed.
+            (517, _) => Self::SerializationFailure,
+            (_, 5 | 6) => Self::RowsHeld,
+            (_, 8) => Self::ReadOnly,
+            (_, 9) => Self::QueryCancelled,
+            (_, 10 | 14) => Self::ConnectionFailure,
+            (_, 13) => Self::OutOfSpace,
+            _ => Self::Other { state: Arc::from(extended.to_string()) },
+        }
+    }
+
+    /// The constraint that was broken.
+    pub fn constraint(&self) -> Option<&str> {
+        match self {
+            Self::UniqueViolation { constraint }
+            | Self::ForeignKeyViolation { constraint }
+            | Self::CheckViolation { constraint }
+            | Self::NotNullViolation { constraint }
+            | Self::Raised { constraint } => constraint.as_deref(),
+            Self::SerializationFailure
+            | Self::DeadlockDetected
+            | Self::RowsHeld
+            | Self::ConnectionFailure
+            | Self::OutOfSpace
+            | Self::TooManyConnections
+            | Self::QueryCancelled
+            | Self::Shutdown
+            | Self::ReadOnly
+            | Self::Other { .. } => None,
+        }
+    }
+}
