@@ -32,7 +32,7 @@ crate::codes! {
         safe_action "mend the data or the declaration, then retry the operation",
         escalation "the team that owns the kind";
     /// The dependency refuses our credentials
-    PERMISSION: Authorization, status 503, retry OperatorDecides, owner Platform, visible Internal;
+    PERMISSION: Operational, status 503, retry OperatorDecides, owner Platform, visible Internal;
         summary "the dependency refused us, not the user: credentials, scopes or network rules",
         first_check "the credential's expiry and scopes",
         safe_action "renew the credential, then retry the operation",
@@ -435,4 +435,10 @@ crate::codes! {
         first_check "the log of the correlation id, and the last deployment",
         safe_action "roll back if it is widespread",
         escalation "the engineering team";
+    /// No process waits for the message
+    MESSAGE_NOT_CORRELATED: NotFound, status 404, retry AfterBackoff, owner Application, visible Redacted;
+        summary "no running process has a subscription that the message fits; it may have come too early",
+        first_check "the correlation key, and whether the process was started",
+        safe_action "wait: the message is parked while its process may still come",
+        escalation "the workflow's owner";
 }
