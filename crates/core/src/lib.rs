@@ -16,6 +16,7 @@
 //! | [`error`] | the registry of error codes |
 //! | [`call`] | what a failed call to the outside means |
 //! | [`declare`] | kinds declared in configuration, with the line of every mistake |
+//! | [`outcome`] | what a use case answers |
 //! | [`persistence`] | what a database failure means |
 //! | [`ports`] | what a store, a clock and a source of randomness must offer |
 
@@ -27,6 +28,7 @@ pub mod fingerprint;
 pub mod incident;
 pub mod ledger;
 pub mod operation;
+pub mod outcome;
 pub mod persistence;
 pub mod ports;
 pub mod retry;

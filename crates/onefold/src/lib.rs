@@ -89,6 +89,13 @@ pub use onefold_runtime::{
 #[cfg(feature = "sqlite")]
 pub use onefold_sqlite::{Options as SqliteOptions, Sqlite};
 
+pub use onefold_core::call;
+pub use onefold_core::error;
+pub use onefold_core::outcome;
+pub use onefold_core::persistence;
+pub use onefold_core::throw;
+pub use onefold_derive::Project;
+
 /// The rules, for whoever wants to look behind the handles.
 pub use onefold_core as core;
 

@@ -441,4 +441,10 @@ crate::codes! {
         first_check "the correlation key, and whether the process was started",
         safe_action "wait: the message is parked while its process may still come",
         escalation "the workflow's owner";
+    /// What was sent breaks a rule
+    VALIDATION_REJECTED: Validation, status 422, retry Never, owner Caller, visible External;
+        summary "the request can be read, but breaks rules that its findings name",
+        first_check "the violations in the answer, each with its path",
+        safe_action "mend the request",
+        escalation "the caller's team";
 }

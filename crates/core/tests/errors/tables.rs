@@ -48,7 +48,9 @@ fn failure_classification_000_8_1() {
         {
             "retry after 60 s"
         }
-        _ => "something else",
+        Meaning::NotSent(_) | Meaning::NotApplied(_) | Meaning::Unknown(_) | Meaning::Final | Meaning::Business(_) => {
+            "something else"
+        }
     };
     let incident = |code: Code, category| {
         let never = wait(category, 1, None).is_none();

@@ -1,0 +1,3 @@
+fn main() {
+    let _ = onefold::throw!(onefold::error::DATABASE_UNAVAILABLE);
+}

@@ -1,0 +1,7 @@
+#[derive(onefold::Project)]
+enum SubmitCaseResult {
+    #[project(status = 201)]
+    Accepted,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(onefold::Project)]
+enum SubmitCaseResult {
+    #[project(code = onefold::error::INTERNAL_ERROR)]
+    Failed,
+}
+
+fn main() {}
