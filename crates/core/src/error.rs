@@ -4,13 +4,19 @@ mod class;
 mod code;
 mod descriptor;
 mod project;
+mod redacted;
 mod registry;
+mod sample;
 
 pub use class::{Class, Owner, Retryability, Visibility};
 pub use code::{Code, CodeName};
 pub use descriptor::{Descriptor, Guide, Override};
-pub use project::{BpmnCode, JobAnswer, Level, Problem, ProblemContext, Severity, Verdict, Violation, runbook};
+pub use project::{
+    BpmnCode, JobAnswer, Level, Problem, ProblemContext, Severity, Verdict, Violation, registry_json, review, runbook,
+};
+pub use redacted::Redacted;
 pub use registry::*;
+pub use sample::{LINES_MAX, Line, Sampler, WINDOW};
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -10,7 +10,7 @@ use onefold_core::Result;
 use onefold_core::ports::{Faults, NoFaults};
 
 use crate::commands::{
-    completions, configuration, demo, explain, incidents, migrate, operations, prune, run, serve, token,
+    completions, configuration, demo, errors, explain, incidents, migrate, operations, prune, run, serve, token,
 };
 use crate::config::Config;
 use crate::exit::{Exit, complain};
@@ -82,6 +82,8 @@ enum Command {
     Token(token::TokenArgs),
     /// Show every setting and where it came from
     Config(configuration::ConfigArgs),
+    /// Show the registry of error codes
+    Errors(errors::ErrorsArgs),
     /// Say what a word or an error code means
     Explain(explain::ExplainArgs),
     /// Print completions for a shell
@@ -134,6 +136,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::Demo(args) => return demo::demo(args, shared.json).await,
         Command::DemoProvider(args) => return demo::provider(args).await,
         Command::DemoWorker(args) => return demo::worker(args).await,
+        Command::Errors(args) => return errors::errors(args, shared.json),
         Command::Explain(args) => return explain::explain(&args, shared.json),
         Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
         Command::Serve(_)
@@ -164,6 +167,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::Demo(_)
         | Command::DemoProvider(_)
         | Command::DemoWorker(_)
+        | Command::Errors(_)
         | Command::Explain(_)
         | Command::Completions(_) => Ok(ExitCode::SUCCESS),
     }

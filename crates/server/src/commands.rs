@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod configuration;
 pub(crate) mod demo;
+pub(crate) mod errors;
 pub(crate) mod explain;
 pub(crate) mod incidents;
 pub(crate) mod migrate;

@@ -9,5 +9,5 @@ mod verdict;
 pub use job::{BpmnCode, JobAnswer};
 pub use log::Level;
 pub use problem::{Problem, ProblemContext, Severity, Violation};
-pub use runbook::runbook;
+pub use runbook::{registry_json, review, runbook};
 pub use verdict::Verdict;
