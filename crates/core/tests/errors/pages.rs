@@ -12,8 +12,7 @@ fn folder() -> PathBuf {
 /// Every file that should be there, with its text.
 fn wanted() -> BTreeMap<String, String> {
     let mut files: BTreeMap<String, String> = ALL.iter().map(|code| (format!("{code}.md"), runbook(*code))).collect();
-    let registry = serde_json::to_string_pretty(&registry_json(ALL)).unwrap();
-    files.insert("registry.json".to_owned(), registry + "\n");
+    files.insert("registry.json".to_owned(), format!("{:#}\n", registry_json(ALL)));
     files
 }
 
