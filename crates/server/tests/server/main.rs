@@ -11,7 +11,14 @@
 //! | `stage`, `wire`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
+mod asks;
 mod claims;
+mod health;
+mod incidents;
+mod kinds;
+mod openapi;
+mod operations;
+mod records;
 mod seen;
 mod stage;
 mod wire;
