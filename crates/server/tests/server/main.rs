@@ -12,8 +12,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod asks;
+mod bad_bodies;
+mod bad_requests;
 mod claims;
 mod health;
+mod identity;
 mod incidents;
 mod kinds;
 mod openapi;

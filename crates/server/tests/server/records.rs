@@ -136,11 +136,15 @@ fn a_grant_is_its_holders_alone() {
     };
     let mine = granted.grant["attemptId"].as_str().unwrap();
     let rows = [
-        (1, attempt(), [("complete", "LEASE_NOT_YOURS"), ("release", "LEASE_NEVER_GRANTED"), ("renew", "LEASE_ENDED")]),
+        (
+            1,
+            attempt(),
+            [("complete", "LEASE_NOT_YOURS"), ("release", "LEASE_NEVER_GRANTED"), ("renew", "LEASE_NEVER_GRANTED")],
+        ),
         (
             2,
             mine.into(),
-            [("complete", "LEASE_NEVER_GRANTED"), ("release", "LEASE_NEVER_GRANTED"), ("renew", "LEASE_ENDED")],
+            [("complete", "LEASE_NEVER_GRANTED"), ("release", "LEASE_NEVER_GRANTED"), ("renew", "LEASE_NEVER_GRANTED")],
         ),
         (0, mine.into(), [("complete", "LEASE_NEVER_GRANTED"), ("release", "LEASE_ENDED"), ("renew", "LEASE_ENDED")]),
     ];

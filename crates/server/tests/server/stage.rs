@@ -63,8 +63,13 @@ impl Stage {
 
     /// Starts a server on a free port.
     pub(crate) fn serve(&self, flags: &[&str]) -> Server {
+        self.serve_at("127.0.0.1:0", flags)
+    }
+
+    /// Starts a server that listens there.
+    pub(crate) fn serve_at(&self, listen: &str, flags: &[&str]) -> Server {
         let stderr = self.path(&format!("server-{}.log", uuid::Uuid::new_v4().simple()));
-        let mut args = vec!["serve", "--listen", "127.0.0.1:0", "--json"];
+        let mut args = vec!["serve", "--listen", listen, "--json"];
         args.extend(flags);
         let mut command = self.command(&args);
         command.stdout(Stdio::piped()).stderr(File::create(&stderr).unwrap());
