@@ -26,6 +26,8 @@ mod kinds;
 mod openapi;
 mod operations;
 mod records;
+mod run;
+mod run_unknown;
 mod seen;
 mod shown;
 mod stage;
