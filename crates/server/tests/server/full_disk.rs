@@ -68,7 +68,16 @@ fn make_room(stage: &Stage, disk: &Disk, server: &Server) {
 fn a_full_disk_is_answered_with_a_code_and_loses_nothing_that_was_acknowledged() {
     let stage = Stage::new();
     let disk = disk(&stage);
-    let server = serve(&stage, &disk);
+    fill_and_make_room(&stage, &disk);
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_answered_with_a_code_and_loses_nothing_that_was_acknowledged() {
+    fill_and_make_room(&Stage::new(), &Disk::Limited);
+}
+
+fn fill_and_make_room(stage: &Stage, disk: &Disk) {
+    let server = serve(stage, disk);
     let result = json!({ "result": "x".repeat(50_000) });
     let mut acknowledged: Vec<Value> = Vec::new();
     let (refused, unrecorded) = loop {
@@ -89,7 +98,7 @@ fn a_full_disk_is_answered_with_a_code_and_loses_nothing_that_was_acknowledged()
     refused.problem(503, &code);
     assert!(code.starts_with("DATABASE_"), "{code}");
     assert!(acknowledged.len() > 5, "{}", acknowledged.len());
-    make_room(&stage, &disk, &server);
+    make_room(stage, disk, &server);
     until("there is room again", || server.post("/v1/claims", &claim("AFTER")).status == 200);
     if let Some(granted) = unrecorded {
         server.record(&granted, "complete", &result).ok();
