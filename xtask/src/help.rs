@@ -35,6 +35,7 @@ Suites, in order:
   crash        test targets of the crash campaign, which kills real processes
   doctests     the examples in the documentation
   examples     every example is built and run
+  openapi      docs/openapi.json is valid OpenAPI 3.1, by a validator in Python
   bench-smoke  every benchmark runs briefly; only with --require-all or --only
 
 Options:

@@ -12,6 +12,7 @@ mod deny;
 mod examples;
 mod help;
 mod libtest;
+mod openapi;
 mod record;
 mod step;
 mod suites;

@@ -11,7 +11,7 @@ use crate::table;
 #[derive(Clone, Copy)]
 pub(crate) struct Step {
     pub(crate) name: &'static str,
-    /// Asked first, and changes nothing.
+    /// Asked first; changes nothing of the project, but may install what the step needs.
     ready: fn(&Context) -> Ready,
     /// Does the work, and says what it counted and what went wrong.
     run: fn(&Context) -> Tally,

@@ -117,6 +117,7 @@ fn routes(api: &Shared, body_bytes_max: usize) -> Router {
             Problem::from(Error::new(METHOD_NOT_ALLOWED, what))
         })
         .layer(DefaultBodyLimit::max(body_bytes_max))
+        .layer(middleware::from_fn(move |request, next| gate::announced(body_bytes_max, request, next)))
         .with_state(Arc::clone(api))
 }
 

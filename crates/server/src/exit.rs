@@ -1,7 +1,7 @@
 //! Exit codes that mean something: those of sysexits, where it has one.
 
 use onefold_core::Error;
-use onefold_core::error::{Class, DECLARATION_INVALID, POLICY_NOT_ALLOWED};
+use onefold_core::error::{CONFIGURATION_INVALID, Class, DECLARATION_INVALID, POLICY_NOT_ALLOWED};
 
 /// How a command ends; the number is what a shell sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum Exit {
 impl Exit {
     /// What an error means to a shell.
     pub fn of(error: &Error) -> Self {
-        if [DECLARATION_INVALID, POLICY_NOT_ALLOWED].contains(&error.code()) {
+        if [CONFIGURATION_INVALID, DECLARATION_INVALID, POLICY_NOT_ALLOWED].contains(&error.code()) {
             return Self::BadConfiguration;
         }
         match error.code().descriptor().class {

@@ -48,6 +48,11 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     // Nothing at all is an object without fields: verbs need not send `{}`.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
+    // A list would be read as an object whose names were left out, and an empty one as an order to prune.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        let error = Error::new(REQUEST_BODY_INVALID, "the body is a list").hint("send a JSON object");
+        return Err(error.into());
+    }
     serde_json::from_slice(bytes).map_err(|cause| {
         let what = cause.to_string();
         let hint = if what.starts_with("unknown field") {

@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use metrics::counter;
 use onefold_core::Error;
-use onefold_core::error::REQUEST_ORIGIN_REFUSED;
+use onefold_core::error::{REQUEST_ORIGIN_REFUSED, REQUEST_TOO_LARGE};
 
 use tracing::Instrument as _;
 
@@ -84,6 +84,16 @@ pub(crate) async fn guard(
             Ok(identity) => _ = request.extensions_mut().insert(identity),
             Err(error) => return Problem::from(error).into_response(),
         }
+    }
+    next.run(request).await
+}
+
+/// Refuses a body that says itself that it is too large, before it is waited for.
+pub(crate) async fn announced(body_bytes_max: usize, request: Request, next: Next) -> Response {
+    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > body_bytes_max as u64) {
+        let error = Error::new(REQUEST_TOO_LARGE, "the body is larger than `body_bytes_max`");
+        return Problem::from(error).into_response();
     }
     next.run(request).await
 }

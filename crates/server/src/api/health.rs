@@ -1,6 +1,6 @@
 //! Alive, ready, measured.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
@@ -12,6 +12,7 @@ use onefold_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::extract::Path;
 use super::problem::{Problem, ProblemBody, kebab};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};

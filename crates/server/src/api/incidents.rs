@@ -36,7 +36,7 @@ pub(crate) struct ListQuery {
 
 /// Incidents, newest first; the open ones unless asked otherwise.
 #[utoipa::path(
-    get, path = "/v1/incidents", tag = "incidents", params(ListQuery),
+    get, path = "/v1/incidents", operation_id = "list_incidents", tag = "incidents", params(ListQuery),
     responses(
         (status = 200, description = "A part of the list", body = IncidentPage),
         (status = "4XX", description = "A parameter is malformed", body = ProblemBody, content_type = "application/problem+json"),
@@ -77,7 +77,7 @@ pub(crate) async fn groups(
 
 /// One incident, open or closed.
 #[utoipa::path(
-    get, path = "/v1/incidents/{incident}", tag = "incidents",
+    get, path = "/v1/incidents/{incident}", operation_id = "get_incident", tag = "incidents",
     params(("incident" = String, Path, description = "The incident's id")),
     responses(
         (status = 200, description = "The incident", body = IncidentSchema),

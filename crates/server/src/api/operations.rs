@@ -43,7 +43,7 @@ pub(crate) struct ListQuery {
 
 /// Operations, newest first.
 #[utoipa::path(
-    get, path = "/v1/operations", tag = "ledger", params(ListQuery),
+    get, path = "/v1/operations", operation_id = "list_operations", tag = "ledger", params(ListQuery),
     responses(
         (status = 200, description = "A part of the list", body = OperationPage),
         (status = "4XX", description = "A parameter is malformed", body = ProblemBody, content_type = "application/problem+json"),
@@ -73,7 +73,7 @@ pub(crate) async fn list(
 
 /// One operation, without its payload.
 #[utoipa::path(
-    get, path = "/v1/operations/{operation}", tag = "ledger",
+    get, path = "/v1/operations/{operation}", operation_id = "get_operation", tag = "ledger",
     params(("operation" = String, Path, description = "The operation's reference")),
     responses(
         (status = 200, description = "The operation", body = OperationView),

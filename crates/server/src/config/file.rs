@@ -42,6 +42,7 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
         Error::new(CONFIGURATION_INVALID, place.show(cause.span().unwrap_or(0..0), cause.message()))
             .hint("mend this line; the file is TOML")
     })?;
+    let line = |name: &Spanned<String>| text[..name.span().start].matches('\n').count() + 1;
     let mut values = Vec::new();
     for (name, value) in &table {
         if name.get_ref() == "kind" {
@@ -51,8 +52,10 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
             |what: &str, hint: String| Error::new(CONFIGURATION_INVALID, place.show(name.span(), what)).hint(hint);
         let key = match Key::find(name.get_ref()) {
             Some(key) if key.secret => {
+                // Without its line: what is refused here would be repeated in a log.
+                let what = format!("{file}:{}: a secret does not belong into a configuration file", line(name));
                 let hint = format!("set {} in the environment, or write the token to token_file", key.variable());
-                return Err(wrong("a secret does not belong into a configuration file", hint));
+                return Err(Error::new(CONFIGURATION_INVALID, what).hint(hint));
             }
             Some(key) => key,
             None => return Err(wrong(&format!("there is no key `{}`", name.get_ref()), unknown(name.get_ref()))),
@@ -60,8 +63,7 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
         let value = text_of(value.get_ref()).ok_or_else(|| {
             wrong(&format!("`{}` is a text, a number or a list of texts", key.name), "write it so".to_owned())
         })?;
-        let line = text[..name.span().start].matches('\n').count() + 1;
-        values.push(FileValue { name: key.name, value, at: format!("{file}:{line}") });
+        values.push(FileValue { name: key.name, value, at: format!("{file}:{}", line(name)) });
     }
     Ok(values)
 }
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn a_secret_in_the_file_is_refused_and_not_repeated() {
         let error = values("onefold.toml", "token = \"abc\"\n").unwrap_err();
-        assert!(error.next_step().contains("ONEFOLD_TOKEN"), "{error}");
+        assert!(error.next_step().contains("ONEFOLD_TOKEN") && !error.to_string().contains("abc"), "{error}");
     }
 
     #[test]

@@ -1,0 +1,123 @@
+//! A server or a command that cannot start says why, and changes nothing.
+
+use std::net::TcpListener;
+
+use crate::seen::text_is;
+use crate::stage::{Ran, Stage, claim};
+
+/// How it was refused, with this stage's folder taken out.
+fn refusal(stage: &Stage, ran: &Ran) -> String {
+    assert!(ran.out().is_empty(), "{}", ran.out());
+    assert!(!ran.err().contains("panicked") && ran.err().contains("next: "), "{}", ran.err());
+    format!("{}exit {:?}\n", ran.err().replace(stage.folder().to_str().unwrap(), "[folder]"), ran.code.unwrap())
+}
+
+#[test]
+fn a_database_of_a_newer_version_is_refused_and_left_as_it_is() {
+    let stage = Stage::new();
+    let mut server = stage.serve(&[]);
+    server.granted(&claim("CASE-1"));
+    assert_eq!(server.stop(), Some(0));
+    let newer = "INSERT INTO onefold_migrations VALUES (999, 'from_the_future', 0); PRAGMA wal_checkpoint(TRUNCATE)";
+    rusqlite::Connection::open(stage.path("onefold.db")).unwrap().execute_batch(newer).unwrap();
+    let before = std::fs::read(stage.path("onefold.db")).unwrap();
+    let refused = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    text_is("start_newer_database", &refusal(&stage, &refused));
+    for command in [&["operations"][..], &["token", "list"], &["migrate"], &["run", "--id", "x", "--", "true"]] {
+        assert_eq!(stage.run(command).code, Some(69), "{command:?}");
+    }
+    assert_eq!(std::fs::read(stage.path("onefold.db")).unwrap(), before);
+}
+
+#[test]
+fn a_second_server_on_one_database_is_refused_and_the_first_serves_on() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let refused = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let said = refusal(&stage, &refused).replace(&server.pid().to_string(), "[pid]");
+    text_is("start_database_in_use", &said);
+    server.granted(&claim("CASE-1"));
+    assert!(stage.run(&["operations"]).done().contains("CASE-1"));
+}
+
+#[test]
+fn a_server_that_was_killed_leaves_its_database_free_for_the_next() {
+    let stage = Stage::new();
+    let mut server = stage.serve(&[]);
+    let claim = claim("CASE-1");
+    let granted = server.granted(&claim);
+    server.kill();
+    let server = stage.serve(&[]);
+    // The attempt outlived the server: its caller records as if nothing had happened.
+    server.record(&granted, "complete", &serde_json::json!({ "result": 7 })).ok();
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let stage = Stage::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let refused = stage.run(&["serve", "--listen", &taken.local_addr().unwrap().to_string()]);
+    text_is("start_port_in_use", &refusal(&stage, &refused));
+}
+
+#[test]
+fn a_damaged_database_is_refused_and_left_as_it_is() {
+    let stage = Stage::new();
+    let garbage = b"this is no database, whatever its name says".repeat(1000);
+    std::fs::write(stage.path("onefold.db"), &garbage).unwrap();
+    text_is("start_damaged", &refusal(&stage, &stage.run(&["serve", "--listen", "127.0.0.1:0"])));
+    assert_eq!(stage.run(&["operations"]).code, Some(69));
+    assert_eq!(std::fs::read(stage.path("onefold.db")).unwrap(), garbage);
+}
+
+#[test]
+fn a_database_that_cannot_be_made_is_named() {
+    let stage = Stage::new();
+    let refused = stage.run(&["operations", "--database", "sqlite:no/such/folder/onefold.db"]);
+    text_is("start_no_folder", &refusal(&stage, &refused));
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_shown_where_it_stands() {
+    let rows = [
+        ("key", "\ndatabse = \"sqlite:x.db\"\n"),
+        ("kind_field", "[kind.\"notice.issue\"]\nclass = \"external-command\"\ndedline = \"10s\"\n"),
+        ("kind_class", "[kind.\"notice.issue\"]\nclass = \"external\"\n"),
+        ("kind_policy", "[kind.pay]\nclass = \"financial-or-legal\"\non_unknown = { ask = \"GET http://x/{id}\" }\n"),
+        ("kind_question", "[kind.pay]\nclass = \"external-command\"\non_unknown = { ask = \"http://x\" }\n"),
+        ("kind_duration", "[kind.pay]\nclass = \"pure\"\ndeadline = \"10 parsecs\"\n"),
+        ("value", "drain_for = \"soon\"\n"),
+        ("secret", "token = \"0123456789abcdef\"\n"),
+        ("toml", "listen = \n"),
+        ("postgres", "database = \"postgres://localhost/x\"\n"),
+        ("memory", "database = \"sqlite::memory:\"\n"),
+    ];
+    for (name, text) in rows {
+        let stage = Stage::with_config(text);
+        let refused = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_eq!(refused.code, Some(78), "{name}: {}", refused.err());
+        text_is(&format!("config_bad_{name}"), &refusal(&stage, &refused));
+    }
+}
+
+#[test]
+fn a_mistake_in_environment_or_flags_names_where_it_came_from() {
+    let stage = Stage::new();
+    let with =
+        |name: &str, value: &str| -> Ran { stage.command(&["operations"]).env(name, value).output().unwrap().into() };
+    text_is("config_bad_variable", &refusal(&stage, &with("ONEFOLD_LISTN", "127.0.0.1:1")));
+    text_is("config_bad_variable_value", &refusal(&stage, &with("ONEFOLD_SWEEP_EVERY", "often")));
+    text_is("config_bad_flag", &refusal(&stage, &stage.run(&["serve", "--listen", "everywhere"])));
+    text_is("config_bad_limit", &refusal(&stage, &stage.run(&["serve", "--body-bytes-max", "1"])));
+    text_is("config_bad_log", &refusal(&stage, &stage.run(&["serve", "--log", "a=b=c"])));
+    text_is("config_missing_file", &refusal(&stage, &stage.run(&["config", "--config", "nowhere.toml"])));
+    text_is("config_bad_server", &refusal(&stage, &stage.run(&["operations", "--server", "ftp://x"])));
+    assert!(!stage.path("onefold.db").exists(), "nothing is made by a command that is refused");
+}
+
+#[test]
+fn a_token_file_that_holds_no_token_is_refused() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("onefold.token"), "short\n").unwrap();
+    text_is("start_bad_token_file", &refusal(&stage, &stage.run(&["serve", "--listen", "127.0.0.1:0"])));
+}

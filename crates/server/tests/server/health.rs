@@ -1,0 +1,113 @@
+//! Alive, ready, measured, and small.
+
+use serde_json::json;
+
+use crate::seen::{json_is, text_is};
+use crate::stage::{Stage, attempt, claim, merged, until};
+use crate::wire::Call;
+
+#[test]
+fn health_and_readiness_are_told_to_anyone() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    for path in ["/health", "/ready"] {
+        let answer = server.send(&Call::get(path));
+        let mut body = answer.ok();
+        body["instance"] = json!("[instance]");
+        json_is("health", &body);
+        assert_eq!(answer.header("cache-control"), Some("no-store"));
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+}
+
+#[test]
+fn every_answer_carries_the_callers_correlation_id() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let call = Call::post("/v1/claims", &claim("CASE-1")).token(&server.token).header("x-correlation-id", "CASE-7");
+    assert_eq!(server.send(&call).header("x-correlation-id"), Some("CASE-7"));
+    let shown = server.get("/v1/operations?id=CASE-1").ok();
+    assert_eq!(shown["items"][0]["correlationId"], "CASE-7");
+    let refused = server.send(&Call::get("/v1/operations").header("x-correlation-id", "CASE-8"));
+    assert_eq!(refused.header("x-correlation-id"), Some("CASE-8"));
+}
+
+#[test]
+fn metrics_count_what_was_asked_and_answered() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let first = claim("CASE-1");
+    let granted = server.granted(&first);
+    server.record(&granted, "complete", &json!({})).ok();
+    server.claim(&merged(&first, &json!({ "attemptId": attempt() })));
+    server.unknown(&claim("CASE-2"));
+    server.get("/nowhere");
+    let answer = server.get("/metrics");
+    assert_eq!(answer.status, 200);
+    assert!(answer.header("content-type").unwrap().starts_with("text/plain"));
+    let text = answer.text();
+    let lines = [
+        "onefold_claims_total{kind=\"notice.issue\",answer=\"granted\"} 2",
+        "onefold_claims_total{kind=\"notice.issue\",answer=\"replay\"} 1",
+        "onefold_unknown_outcomes{category=\"DOWNSTREAM_TIMEOUT\"} 1",
+        "onefold_open_incidents{category=\"DOWNSTREAM_TIMEOUT\"} 1",
+        "onefold_open_incidents{category=\"PERMISSION\"} 0",
+        "onefold_http_requests_total{route=\"/v1/claims\",status=\"200\",error_code=\"none\"} 3",
+        "onefold_http_requests_total{route=\"none\",status=\"404\",error_code=\"ROUTE_NOT_FOUND\"} 1",
+    ];
+    for line in lines {
+        assert!(text.lines().any(|seen| seen == line), "{line}\n{text}");
+    }
+    for metric in ["onefold_dedup_hits_total", "onefold_dedup_misses_total", "onefold_processing_seconds"] {
+        assert!(text.contains(metric), "{metric}\n{text}");
+    }
+    assert!(!text.contains("CASE-1"), "an id is never a label:\n{text}");
+}
+
+#[test]
+fn every_error_links_its_page() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let problem = server.get("/v1/operations/op_x").json();
+    let page = server.get(problem["type"].as_str().unwrap());
+    assert_eq!(page.status, 200);
+    text_is("error_page", &server.get("/errors/lease-superseded").text());
+    json_is("error_page_missing", &server.get("/errors/no-such-code").problem(404, "ROUTE_NOT_FOUND"));
+}
+
+#[test]
+fn a_server_that_is_asked_to_stop_ends_well_and_its_note_goes() {
+    let stage = Stage::new();
+    let mut server = stage.serve(&[]);
+    assert!(stage.path("onefold.db.server").exists());
+    server.granted(&claim("CASE-1"));
+    assert_eq!(server.stop(), Some(0), "{}", server.log());
+    assert!(!stage.path("onefold.db.server").exists());
+}
+
+#[test]
+fn an_idle_server_takes_less_than_40_mb() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    until("it is ready", || server.send(&Call::get("/ready")).status == 200);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kilobytes < 40_000, "{kilobytes} kB");
+    println!("{kilobytes} kB");
+}
+
+#[test]
+fn retention_is_applied_when_an_administrator_asks() {
+    let stage = Stage::with_config(
+        "[kind.\"notice.issue\"]\nclass = \"external-command\"\nretention = { id = \"1ms\", redelivery = \"1ms\" }\n",
+    );
+    let server = stage.serve(&[]);
+    let bare = |id: &str| merged(&claim(id), &json!({ "declare": null }));
+    let granted = server.granted(&bare("CASE-1"));
+    server.record(&granted, "complete", &json!({})).ok();
+    until("it is past its retention", || server.post("/v1/prune", &json!({ "dryRun": true })).ok()["operations"] == 1);
+    json_is("prune_dry_run", &server.post("/v1/prune", &json!({ "dryRun": true })).ok());
+    json_is("prune", &server.post("/v1/prune", &json!({})).ok());
+    server.get(&format!("/v1/operations/{}", granted.operation)).problem(404, "OPERATION_NOT_FOUND");
+}

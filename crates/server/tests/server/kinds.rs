@@ -1,0 +1,94 @@
+//! What sort of effect a kind has: declared once, held to from then on.
+
+use serde_json::json;
+
+use crate::seen::json_is;
+use crate::stage::{Stage, claim, claim_of, merged};
+
+const CONFIG: &str = r#"
+[kind."notice.issue-formal"]
+class = "external-command"
+deadline = "20s"
+depends_on = "notice-service"
+retry.rate_limited = { schedule = ["40m"], because = "the quota is small" }
+"#;
+
+#[test]
+fn a_kind_is_pinned_by_its_first_claim_across_a_restart() {
+    let stage = Stage::new();
+    let mut server = stage.serve(&[]);
+    let mut first = claim("CASE-1");
+    first["declare"] = json!({ "class": "external-command", "deadline": "45s", "dependsOn": "notice-service" });
+    server.granted(&first);
+    assert_eq!(server.stop(), Some(0), "{}", server.log());
+    let server = stage.serve(&[]);
+    let bare = merged(&claim("CASE-2"), &json!({ "declare": null }));
+    let answer = server.claim(&bare);
+    let seconds = answer["deadlineInSeconds"].as_f64().unwrap();
+    assert!((40.0..=45.0).contains(&seconds), "{answer}");
+    let shown = server.get("/v1/operations?id=CASE-2").ok();
+    assert_eq!(shown["items"][0]["onUnknown"], "escalate", "{shown}");
+    let laxer = merged(&claim("CASE-3"), &json!({ "declare": { "class": "converging" } }));
+    json_is("kind_mismatch", &server.post("/v1/claims", &laxer).problem(409, "KIND_MISMATCH"));
+    let longer = merged(&claim("CASE-3"), &json!({ "declare": { "class": "external-command", "deadline": "46s" } }));
+    json_is("kind_mismatch_deadline", &server.post("/v1/claims", &longer).problem(409, "KIND_MISMATCH"));
+}
+
+#[test]
+fn a_kind_that_nobody_declared_is_unknown() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let bare = merged(&claim("CASE-1"), &json!({ "declare": null }));
+    json_is("kind_unknown", &server.post("/v1/claims", &bare).problem(400, "KIND_UNKNOWN"));
+}
+
+#[test]
+fn a_kind_of_the_configuration_needs_no_declaration_and_wins() {
+    let stage = Stage::with_config(CONFIG);
+    let server = stage.serve(&[]);
+    let bare = merged(&claim_of("notice.issue-formal", "CASE-1"), &json!({ "declare": null }));
+    let granted = server.granted(&bare);
+    let failed = server.record(&granted, "fail", &json!({ "category": "RATE_LIMITED" })).ok();
+    assert_eq!(failed["status"], "FAILED_RETRYABLE");
+    let waiting = server.claim(&merged(&bare, &json!({ "attemptId": crate::stage::attempt() })));
+    assert!((2300..=2880).contains(&waiting["retryAfterSeconds"].as_u64().unwrap()), "{waiting}");
+    let other = merged(&bare, &json!({ "declare": { "class": "pure" } }));
+    server.post("/v1/claims", &other).problem(409, "KIND_MISMATCH");
+}
+
+#[test]
+fn a_declaration_that_cannot_hold_is_refused_and_not_pinned() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let rows = [
+        (json!({ "class": "harmless" }), "DECLARATION_INVALID"),
+        (json!({ "class": "financial-or-legal", "onUnknown": "rerun" }), "POLICY_NOT_ALLOWED"),
+        (json!({ "class": "external-command", "onUnknown": "ask" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "onUnknown": "void" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "onUnknown": "same_key" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "onUnknown": "hope" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "onUnknown": {} }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "deadline": "soon" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "deadline": "0s" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "deadline": "99999d" }), "DECLARATION_INVALID"),
+        (json!({ "class": "external-command", "backoff": [] }), "DECLARATION_INVALID"),
+    ];
+    for (declare, code) in rows {
+        let answer = server.post("/v1/claims", &merged(&claim("CASE-1"), &json!({ "declare": declare })));
+        answer.problem(400, code);
+    }
+    server.granted(&claim("CASE-1"));
+}
+
+#[test]
+fn a_class_that_converges_is_granted_again_after_an_unknown_outcome() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let first =
+        merged(&claim_of("user.sync", "U-1"), &json!({ "declare": { "class": "converging", "backoff": ["0ms"] } }));
+    let granted = server.granted(&first);
+    assert_eq!(server.record(&granted, "unknown", &json!({})).ok()["status"], "FAILED_RETRYABLE");
+    crate::stage::until("it is granted again", || {
+        server.claim(&merged(&first, &json!({ "attemptId": crate::stage::attempt() })))["claim"] == "granted"
+    });
+}

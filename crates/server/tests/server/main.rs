@@ -1,0 +1,34 @@
+//! The server and its command line, from outside: the real binary, real sockets, real files.
+//!
+//! | room | what it promises |
+//! |---|---|
+//! | `claims`, `records`, `operations`, `incidents`, `verbs`, `kinds`, `asks`, `health` | the API |
+//! | `identity` | who is let in, and what they may do |
+//! | `bad_bodies`, `bad_requests`, `bad_starts`, `full_disk` | whatever comes in, an answer that helps |
+//! | `help`, `shown`, `exits` | what people and shells see |
+//! | `run`, `run_unknown` | any command, once |
+//! | `openapi` | the description is what is served |
+//! | `stage`, `wire`, `seen` | how the tests reach all that |
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
+
+mod asks;
+mod bad_bodies;
+mod bad_requests;
+mod bad_starts;
+mod claims;
+mod exits;
+mod full_disk;
+mod health;
+mod help;
+mod identity;
+mod incidents;
+mod kinds;
+mod openapi;
+mod operations;
+mod records;
+mod run;
+mod run_unknown;
+mod seen;
+mod shown;
+mod stage;
+mod wire;

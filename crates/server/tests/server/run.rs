@@ -1,0 +1,234 @@
+//! `onefold run`: any command, once; through a server and on the bare file.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use crate::stage::{Ran, Server, Stage, until};
+
+/// Tries a promise both ways a run reaches its ledger.
+pub(crate) fn both(promise: impl Fn(&Stage)) {
+    let bare = Stage::new();
+    promise(&bare);
+    let stage = Stage::new();
+    let server: Server = stage.serve(&[]);
+    promise(&stage);
+    // What was recorded went through the server, not past it.
+    assert!(server.get("/metrics").text().contains("onefold_claims_total"));
+}
+
+/// Runs a shell script under an id.
+pub(crate) fn run(stage: &Stage, id: &str, flags: &[&str], script: &str) -> Ran {
+    stage.run(&line(id, flags, script))
+}
+
+fn line<'a>(id: &'a str, flags: &[&'a str], script: &'a str) -> Vec<&'a str> {
+    [&["run", "--id", id][..], flags, &["--", "sh", "-c", script]].concat()
+}
+
+/// The same, not waited for.
+pub(crate) fn started(stage: &Stage, id: &str, flags: &[&str], script: &str) -> Child {
+    let mut command = stage.command(&line(id, flags, script));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// How often a script that appends a line to `ran` did so.
+pub(crate) fn times(stage: &Stage) -> usize {
+    std::fs::read_to_string(stage.path("ran")).unwrap_or_default().lines().count()
+}
+
+pub(crate) fn status(stage: &Stage, id: &str) -> serde_json::Value {
+    stage.run(&["operations", "show", id, "--json"]).json()["operation"].clone()
+}
+
+#[test]
+fn a_duplicate_gets_the_recorded_output_byte_for_byte_on_the_same_streams() {
+    both(|stage| {
+        let script = r"echo x >> ran; printf '\000\377out\n\r'; printf '\001\376err' >&2";
+        let first = run(stage, "job:1", &[], script);
+        assert_eq!((first.code, first.stdout.as_slice()), (Some(0), &b"\x00\xffout\n\r"[..]), "{}", first.err());
+        assert_eq!(first.stderr, b"\x01\xfeerr");
+        let second = run(stage, "job:1", &[], script);
+        assert_eq!((second.code, &second.stdout), (Some(0), &first.stdout));
+        assert!(second.stderr.starts_with(&first.stderr), "{}", second.err());
+        assert!(second.err().contains("(already performed just now; output replayed)"), "{}", second.err());
+        assert_eq!(times(stage), 1);
+        let shown = status(stage, "job:1");
+        assert_eq!((&shown["status"], &shown["evidence"]), (&"COMPLETED".into(), &"exit 0".into()), "{shown}");
+    });
+}
+
+#[test]
+fn a_failed_command_may_run_again_and_ends_with_its_own_code() {
+    both(|stage| {
+        let script = "echo x >> ran; [ $(wc -l < ran) -ge 3 ] && echo done || exit 3";
+        assert_eq!([1, 2].map(|_| run(stage, "job:1", &[], script).code), [Some(3), Some(3)]);
+        assert_eq!(run(stage, "job:1", &[], script).done(), "done\n");
+        assert_eq!(run(stage, "job:1", &[], script).done(), "done\n");
+        assert_eq!(times(stage), 3);
+    });
+}
+
+#[test]
+fn a_final_failure_is_replayed_with_its_output_and_its_code() {
+    both(|stage| {
+        let script = "echo x >> ran; echo no >&2; exit 7";
+        for _ in 0..2 {
+            let ran = run(stage, "job:1", &["--final"], script);
+            assert_eq!(ran.code, Some(7));
+            assert!(ran.err().starts_with("no\n"), "{}", ran.err());
+        }
+        assert_eq!(times(stage), 1);
+        let shown = status(stage, "job:1");
+        assert!(shown["status"] == "FAILED_FINAL" && shown["incident"].is_null(), "{shown}");
+    });
+}
+
+#[test]
+fn the_last_of_its_attempts_is_final_and_opens_an_incident() {
+    both(|stage| {
+        let script = "echo x >> ran; exit 4";
+        for _ in 0..4 {
+            assert_eq!(run(stage, "job:1", &["--attempts-max", "2"], script).code, Some(4));
+        }
+        assert_eq!(times(stage), 2);
+        let shown = status(stage, "job:1");
+        assert!(shown["status"] == "FAILED_FINAL" && shown["incident"].is_string(), "{shown}");
+    });
+}
+
+#[test]
+fn a_backoff_is_kept_between_attempts() {
+    both(|stage| {
+        let again = || run(stage, "job:1", &["--backoff", "1h", "--no-wait"], "echo x >> ran; exit 4");
+        assert_eq!(again().code, Some(4));
+        let later = again();
+        assert_eq!(later.code, Some(75), "{}", later.err());
+        assert!(later.err().contains("it may run again after") && times(stage) == 1, "{}", later.err());
+    });
+}
+
+#[test]
+fn one_id_for_two_commands_is_a_conflict_and_nothing_runs() {
+    both(|stage| {
+        run(stage, "job:1", &[], "echo one").done();
+        let other = run(stage, "job:1", &[], "echo x >> ran");
+        assert_eq!((other.code, times(stage)), (Some(65), 0), "{}", other.err());
+        assert!(other.err().contains("nothing was run"), "{}", other.err());
+    });
+}
+
+#[test]
+fn two_at_once_run_it_once_and_print_the_same() {
+    both(|stage| {
+        let script = "echo x >> ran; sleep 1; echo $$";
+        let both = [(), ()].map(|()| started(stage, "job:1", &[], script));
+        let [one, two] = both.map(|child| Ran::from(child.wait_with_output().unwrap()));
+        assert_eq!(one.done(), two.done());
+        assert_eq!(times(stage), 1);
+    });
+}
+
+#[test]
+fn who_does_not_wait_is_told_that_it_is_in_flight() {
+    both(|stage| {
+        let script = "echo x >> ran; while [ ! -e go ]; do sleep 0.05; done";
+        let first = started(stage, "job:1", &[], script);
+        until("the command runs", || times(stage) == 1);
+        let second = run(stage, "job:1", &["--no-wait"], script);
+        assert_eq!(second.code, Some(75), "{}", second.err());
+        assert!(second.err().contains("in flight; nothing was run"), "{}", second.err());
+        assert_eq!(run(stage, "job:1", &["--wait", "0s"], script).code, Some(75));
+        std::fs::write(stage.path("go"), "").unwrap();
+        Ran::from(first.wait_with_output().unwrap()).done();
+        run(stage, "job:1", &["--no-wait"], script).done();
+        assert_eq!(times(stage), 1);
+    });
+}
+
+#[test]
+fn a_command_that_does_not_exist_leaves_its_id_free() {
+    both(|stage| {
+        let never = stage.run(&["run", "--id", "job:1", "--", "./nosuch"]);
+        assert_eq!(never.code, Some(127), "{}", never.err());
+        assert!(never.err().contains("COMMAND_NOT_STARTED") && never.err().contains("next: "), "{}", never.err());
+        std::fs::write(stage.path("nosuch"), "#!/bin/sh\necho now\n").unwrap();
+        std::process::Command::new("chmod").args(["+x"]).arg(stage.path("nosuch")).status().unwrap();
+        assert_eq!(stage.run(&["run", "--id", "job:1", "--", "./nosuch"]).done(), "now\n");
+    });
+}
+
+#[test]
+fn output_beyond_its_limit_is_cut_and_said_so() {
+    both(|stage| {
+        let script = "echo x >> ran; head -c 1500000 /dev/zero; head -c 1500000 /dev/zero >&2";
+        assert_eq!(run(stage, "job:1", &[], script).stdout.len(), 1_500_000);
+        let again = run(stage, "job:1", &[], script);
+        assert_eq!((again.code, again.stdout.len()), (Some(0), 1024 * 1024));
+        assert!(again.err().contains("(the output was longer than what is kept of it)"));
+        assert_eq!(times(stage), 1);
+    });
+}
+
+#[test]
+fn output_is_kept_although_a_grandchild_holds_the_streams_open() {
+    both(|stage| {
+        let script = "echo out; echo err >&2; sleep 20 &";
+        assert_eq!(run(stage, "job:1", &[], script).done(), "out\n");
+        let again = run(stage, "job:1", &[], script);
+        assert_eq!(again.done(), "out\n");
+        assert!(again.err().starts_with("err\n"), "{}", again.err());
+    });
+}
+
+#[test]
+fn standard_input_reaches_the_command() {
+    both(|stage| {
+        std::fs::write(stage.path("input"), "hello\n").unwrap();
+        let input = std::fs::File::open(stage.path("input")).unwrap();
+        let ran = stage.command(&["run", "--id", "job:1", "--", "cat"]).stdin(input).output().unwrap();
+        assert_eq!(Ran::from(ran).done(), "hello\n");
+    });
+}
+
+#[test]
+fn many_runs_share_a_bare_file() {
+    let stage = Stage::new();
+    let ids: Vec<String> = (0..20).map(|index| format!("job:{index}")).collect();
+    let script = "echo x >> ran; echo done";
+    let running: Vec<Child> = ids.iter().map(|id| started(&stage, id, &[], script)).collect();
+    for child in running {
+        assert_eq!(Ran::from(child.wait_with_output().unwrap()).done(), "done\n");
+    }
+    assert_eq!(times(&stage), 20);
+    let listed = stage.run(&["operations", "--status", "COMPLETED", "--json"]).json();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 20);
+}
+
+#[test]
+fn a_run_records_although_its_server_was_killed() {
+    let stage = Stage::new();
+    let mut server = stage.serve(&[]);
+    let script = "echo x >> ran; while [ ! -e go ]; do sleep 0.05; done; echo done";
+    let running = started(&stage, "job:1", &[], script);
+    until("the command runs", || times(&stage) == 1);
+    server.kill();
+    std::fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(Ran::from(running.wait_with_output().unwrap()).done(), "done\n");
+    assert_eq!(status(&stage, "job:1")["status"], "COMPLETED");
+    assert_eq!(run(&stage, "job:1", &[], script).done(), "done\n");
+    assert_eq!(times(&stage), 1);
+}
+
+#[test]
+fn a_run_that_began_on_the_file_records_through_a_server_that_came_since() {
+    let stage = Stage::new();
+    let script = "echo x >> ran; while [ ! -e go ]; do sleep 0.05; done; echo done";
+    let running = started(&stage, "job:1", &[], script);
+    until("the command runs", || times(&stage) == 1);
+    let server = stage.serve(&["--sweep-every", "100ms"]);
+    // Long enough for a sweep that would take the lease of somebody alive.
+    std::thread::sleep(Duration::from_millis(500));
+    std::fs::write(stage.path("go"), "").unwrap();
+    assert_eq!(Ran::from(running.wait_with_output().unwrap()).done(), "done\n");
+    assert_eq!(server.get("/v1/operations?id=job:1").ok()["items"][0]["status"], "COMPLETED");
+}
