@@ -89,6 +89,10 @@ pub use onefold_runtime::{
 #[cfg(feature = "sqlite")]
 pub use onefold_sqlite::{Options as SqliteOptions, Sqlite};
 
+/// Errors over HTTP for one's own axum service.
+#[cfg(feature = "http")]
+pub use onefold_http as http;
+
 pub use onefold_core::call;
 pub use onefold_core::error;
 pub use onefold_core::outcome;

@@ -12,10 +12,8 @@
 //! | `gate` | who is let in |
 //! | `problem` | every error |
 //! | `unheard` | grants whose caller is gone |
-//! | `extract` | bodies, paths and queries, each mistake with its place |
 
 mod claims;
-mod extract;
 mod gate;
 mod grants;
 mod health;
@@ -32,19 +30,17 @@ mod verbs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::DefaultBodyLimit;
 use axum::middleware;
 use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use onefold_core::Result;
-use onefold_core::error::{AUTHORIZATION_DENIED, Error, METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
-use tower_http::catch_panic::CatchPanicLayer;
+use onefold_core::error::{AUTHORIZATION_DENIED, Error};
 
 use crate::app::App;
 use crate::identity::{Credentials, Identity, Permission};
 
 pub(crate) use gate::Gate;
-pub(crate) use problem::Problem;
 pub(crate) use shapes::hexadecimal;
 
 /// What every handler is handed.
@@ -94,33 +90,24 @@ pub(crate) fn served(api: &Shared, credentials: Arc<Credentials>, gate: Gate, bo
     let gate = Arc::new((gate, credentials));
     routes(api, body_bytes_max)
         .layer(middleware::from_fn_with_state(gate, gate::guard))
-        .layer(CatchPanicLayer::custom(problem::of_panic))
-        .layer(middleware::from_fn(gate::correlate))
+        .layer(onefold_http::catch_panics())
+        .layer(middleware::from_fn(onefold_http::correlate))
 }
 
 /// The API for a command in the same process, which has the file and needs no credential.
 pub(crate) fn here(api: &Shared, who: Identity) -> Router {
     routes(api, 64 * 1024 * 1024)
         .layer(Extension(who))
-        .layer(CatchPanicLayer::custom(problem::of_panic))
-        .layer(middleware::from_fn(gate::correlate))
+        .layer(onefold_http::catch_panics())
+        .layer(middleware::from_fn(onefold_http::correlate))
 }
 
 fn routes(api: &Shared, body_bytes_max: usize) -> Router {
     let (documented, _) = openapi::routes().split_for_parts();
     documented
-        .fallback(|request: Request| async move {
-            Problem::from(Error::new(ROUTE_NOT_FOUND, format!("there is no {}", short(request.uri().path()))))
-        })
-        .method_not_allowed_fallback(|request: Request| async move {
-            let what = format!("{} does not take {}", short(request.uri().path()), request.method());
-            Problem::from(Error::new(METHOD_NOT_ALLOWED, what))
-        })
+        .fallback(onefold_http::no_route)
+        .method_not_allowed_fallback(onefold_http::no_method)
         .layer(DefaultBodyLimit::max(body_bytes_max))
         .layer(middleware::from_fn(move |request, next| gate::announced(body_bytes_max, request, next)))
         .with_state(Arc::clone(api))
-}
-
-fn short(path: &str) -> String {
-    path.chars().take(200).collect()
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
+use onefold_core::error::Problem as Shown;
 use onefold_core::error::{
     FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
 };
@@ -19,14 +20,14 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::extract::Body;
-use super::gate::Correlation;
-use super::problem::{Problem, ProblemBody};
+use super::problem::{Problem, ProblemBody, shown};
 use super::shapes::OutcomeView;
 use super::unheard::undone_if_unheard;
 use super::{Shared, need};
 use crate::declaration::Declaration;
 use crate::identity::{Identity, Permission};
+use onefold_http::Body;
+use onefold_http::Correlation;
 
 /// Claims one call may bring.
 const BATCH_MAX: usize = 256;
@@ -104,7 +105,10 @@ pub(crate) struct ClaimsAnswer {
 #[serde(untagged)]
 pub(crate) enum OneAnswer {
     Claim(ClaimAnswer),
-    Problem { problem: ProblemBody },
+    Problem {
+        #[schema(value_type = ProblemBody)]
+        problem: Shown,
+    },
 }
 
 impl OneAnswer {
@@ -243,7 +247,7 @@ pub(crate) async fn claim_many(
             index,
             match answer {
                 Ok(answer) => OneAnswer::Claim(answer),
-                Err(error) => OneAnswer::Problem { problem: ProblemBody::of(&error) },
+                Err(error) => OneAnswer::Problem { problem: shown(error) },
             },
         ));
     }

@@ -1,25 +1,20 @@
-//! Who is let in: by the right name, from the right page, with a known token. And what every answer carries.
+//! Who is let in: by the right name, from the right page, with a known token.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use metrics::counter;
 use onefold_core::Error;
 use onefold_core::error::{REQUEST_ORIGIN_REFUSED, REQUEST_TOO_LARGE};
 
-use tracing::Instrument as _;
-
-use super::problem::{Answered, Problem};
+use super::problem::Problem;
 use crate::identity::Credentials;
 
 /// Answered without a token.
 const OPEN: [&str; 2] = ["/health", "/ready"];
-
-const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 
 /// The names this server answers to.
 #[derive(Debug, Clone)]
@@ -98,50 +93,10 @@ pub(crate) async fn announced(body_bytes_max: usize, request: Request, next: Nex
     next.run(request).await
 }
 
-/// Gives every request a correlation id, every answer that id, and counts both.
-pub(crate) async fn correlate(mut request: Request, next: Next) -> Response {
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let id = correlation_id(request.headers());
-    request.extensions_mut().insert(Correlation(id.clone()));
-    let span = tracing::info_span!("request", correlation_id = %id, route);
-    let mut response = next.run(request).instrument(span).await;
-    let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
-    counter!(
-        "onefold_http_requests_total",
-        "route" => route.unwrap_or_else(|| "none".to_owned()),
-        "status" => response.status().as_str().to_owned(),
-        "error_code" => code,
-    )
-    .increment(1);
-    let headers = response.headers_mut();
-    if let Ok(value) = HeaderValue::from_str(&id) {
-        headers.insert(CORRELATION_ID, value);
-    }
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
-}
-
-/// The id of the trace that a request belongs to.
-#[derive(Debug, Clone)]
-pub(crate) struct Correlation(pub(crate) String);
-
-fn correlation_id(headers: &HeaderMap) -> String {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    let shaped = |id: &&str| {
-        (1..=128).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || "._:/-".contains(c))
-    };
-    // The trace id of a W3C traceparent is its second part.
-    let traced = text("traceparent").and_then(|value| value.split('-').nth(1)).filter(|id| id.len() == 32);
-    text("x-correlation-id")
-        .filter(shaped)
-        .or(traced.filter(shaped))
-        .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axum::http::{HeaderName, HeaderValue};
 
     fn headers(set: &[(&'static str, &'static str)]) -> HeaderMap {
         set.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
@@ -165,19 +120,5 @@ mod tests {
         }
         assert!(gate.check(&HeaderMap::new(), None).is_err());
         assert!(gate.check(&HeaderMap::new(), Some("localhost:7070")).is_ok());
-    }
-
-    #[test]
-    fn a_correlation_id_is_taken_from_the_caller_or_made() {
-        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert_eq!(correlation_id(&headers(&[("x-correlation-id", "CASE-7")])), "CASE-7");
-        assert_eq!(correlation_id(&headers(&[("traceparent", trace)])), "4bf92f3577b34da6a3ce929d0e0e4736");
-        for bad in ["", "two words", "\u{7f}"] {
-            let mut set = HeaderMap::new();
-            if let Ok(value) = HeaderValue::from_str(bad) {
-                set.insert(CORRELATION_ID, value);
-            }
-            assert_eq!(correlation_id(&set).len(), 32, "{bad:?}");
-        }
     }
 }

@@ -12,10 +12,10 @@ use onefold_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::Path;
-use super::problem::{Problem, ProblemBody, kebab};
+use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
+use onefold_http::Path;
 
 /// This server lives.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -95,7 +95,7 @@ fn show(name: &'static str, counts: &[(Category, u64)]) {
     ),
 )]
 pub(crate) async fn error_page(Path(code): Path<String>) -> Result<Response, Problem> {
-    let found = ALL.iter().find(|known| kebab(known.as_str()) == code);
+    let found = ALL.iter().find(|known| known.kebab() == code);
     let found = found.ok_or_else(|| Error::new(ROUTE_NOT_FOUND, "there is no such error code"))?;
     let page = crate::commands::explain::code_page(*found);
     Ok((StatusCode::OK, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], page).into_response())

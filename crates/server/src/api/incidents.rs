@@ -10,12 +10,12 @@ use onefold_core::{Error, Result};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::extract::{Path, Query};
 use super::operations::page;
 use super::problem::{Problem, ProblemBody};
 use super::shapes::{Groups, IncidentPage, IncidentSchema};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
+use onefold_http::{Path, Query};
 
 /// Which incidents.
 #[derive(Debug, Deserialize, IntoParams)]

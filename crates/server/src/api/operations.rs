@@ -12,11 +12,11 @@ use onefold_core::{Error, Result, Timestamp};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::extract::{Path, Query};
 use super::problem::{Problem, ProblemBody};
 use super::shapes::{OperationPage, OperationView, ResultView, Timeline, shown};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
+use onefold_http::{Path, Query};
 
 /// Which operations.
 #[derive(Debug, Deserialize, IntoParams)]

@@ -6,10 +6,10 @@ use onefold_core::Result;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::extract::Body;
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
+use onefold_http::Body;
 
 /// Whether to delete.
 #[derive(Debug, Deserialize, ToSchema)]

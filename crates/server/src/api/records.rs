@@ -17,11 +17,11 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::claims::attempt;
-use super::extract::{Body, Path};
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::app::Database;
 use crate::identity::{Identity, Permission};
+use onefold_http::{Body, Path};
 
 /// It took hold.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
+use onefold_core::error::Problem as Shown;
 use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{
@@ -16,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::extract::{Body, Path};
 use super::incidents::find;
-use super::problem::{Problem, ProblemBody};
+use super::problem::{Problem, ProblemBody, shown};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
+use onefold_http::{Body, Path};
 
 /// Incidents that one call settles at most.
 const BULK_MAX: usize = 1_000;
@@ -124,7 +125,8 @@ pub(crate) struct VerbAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<ProblemBody>,
+    #[schema(value_type = Option<ProblemBody>)]
+    problem: Option<Shown>,
 }
 
 /// What became of many; each was checked by itself.
@@ -306,7 +308,7 @@ fn answered(incident: &Incident, entry: &Entry, resolved: Result<Resolved>) -> V
     let (verb, status, problem) = match resolved {
         Ok(Resolved::Done(status)) => ("DONE", Some(status.as_str()), None),
         Ok(Resolved::NeedsSecondPerson) => ("NEEDS_SECOND_PERSON", Some(entry.status.as_str()), None),
-        Err(error) => ("REFUSED", None, Some(ProblemBody::of(&error))),
+        Err(error) => ("REFUSED", None, Some(shown(error))),
     };
     VerbAnswer { incident: incident.id.to_string(), operation: entry.key.reference(), verb, status, problem }
 }

@@ -1,0 +1,70 @@
+//! Errors over HTTP, for our own server and for anyone's axum service: one registry, one shape.
+//!
+//! ```
+//! use axum::{Router, routing::post};
+//! use onefold_http::{Body, Rejection, answer_every_error};
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Order { chairs: u32 }
+//!
+//! async fn order(Body(order): Body<Order>) -> Result<String, Rejection> {
+//!     Ok(format!("{} chairs", order.chairs))
+//! }
+//!
+//! let app: Router = answer_every_error(Router::new().route("/orders", post(order)));
+//! # let _ = app;
+//! ```
+//!
+//! # Layout
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `rejection` | an error as `application/problem+json`, and as a log line |
+//! | `extract` | bodies, queries, paths and headers; each mistake with its place |
+//! | `respond` | a use case's own result as an answer |
+//! | `correlate` | the correlation id of every request, and its metrics |
+//! | `panics` | a panic is a defect of ours, answered without its message |
+
+mod correlate;
+mod extract;
+mod panics;
+mod rejection;
+mod respond;
+
+pub use correlate::{Correlation, correlate};
+pub use extract::{Body, Path, Query, required_header};
+pub use panics::{PanicLayer, catch_panics};
+pub use rejection::{Answered, Rejection};
+pub use respond::Projected;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware;
+use onefold_core::Error;
+use onefold_core::error::{METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
+
+/// Answers whatever goes wrong in a router through the registry: unknown routes and methods, panics, and every
+/// [`Rejection`]; each answer carries its correlation id.
+pub fn answer_every_error<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    router
+        .fallback(no_route)
+        .method_not_allowed_fallback(no_method)
+        .layer(catch_panics())
+        .layer(middleware::from_fn(correlate))
+}
+
+/// There is no such route.
+pub async fn no_route(request: Request) -> Rejection {
+    Error::new(ROUTE_NOT_FOUND, format!("there is no {}", short(request.uri().path()))).into()
+}
+
+/// The route does not take this method.
+pub async fn no_method(request: Request) -> Rejection {
+    let what = format!("{} does not take {}", short(request.uri().path()), request.method());
+    Error::new(METHOD_NOT_ALLOWED, what).into()
+}
+
+fn short(path: &str) -> String {
+    path.chars().take(200).collect()
+}

@@ -1,0 +1,118 @@
+//! Every error as `application/problem+json`, and as a line in the log.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use onefold_core::Error;
+use onefold_core::error::{Code, Level, Line, Problem, ProblemContext, Sampler, Visibility};
+
+use crate::correlate::Correlation;
+
+/// An error on its way to a client: what is wrong, who must act, whether a retry is safe.
+#[derive(Debug)]
+pub struct Rejection {
+    error: Box<Error>,
+    status: Option<u16>,
+    had_key: bool,
+}
+
+impl From<Error> for Rejection {
+    fn from(error: Error) -> Self {
+        Self { error: Box::new(error), status: None, had_key: false }
+    }
+}
+
+impl Rejection {
+    /// The same under another status than its code's own.
+    #[must_use]
+    pub fn status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// The same for a request that carried a key which deduplicates it: sending it again cannot harm.
+    #[must_use]
+    pub fn had_key(mut self) -> Self {
+        self.had_key = true;
+        self
+    }
+
+    /// The problem as it is sent.
+    pub fn problem(&self) -> Problem {
+        let context = ProblemContext {
+            correlation_id: Correlation::current().map(|correlation| correlation.0),
+            had_key: self.had_key,
+            ..ProblemContext::default()
+        };
+        let problem = Problem::of(&self.error, &context);
+        Problem { status: self.status.unwrap_or(problem.status), ..problem }
+    }
+}
+
+/// The code of an error that was answered, for whoever counts answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Answered(pub Code);
+
+impl IntoResponse for Rejection {
+    fn into_response(self) -> Response {
+        let problem = self.problem();
+        log(&self.error, self.had_key);
+        let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = (status, axum::Json(problem)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response.extensions_mut().insert(Answered(self.error.code()));
+        response
+    }
+}
+
+/// One line, as loud as the code asks for; a flood of one code is one line with a count.
+///
+/// A detail that the client is told may repeat what the client sent, so it stays out of the log.
+fn log(error: &Error, had_key: bool) {
+    let code = error.code();
+    let known = code.descriptor();
+    let missed = match sampled(code) {
+        Line::Count => return,
+        Line::Log => 0,
+        Line::LogAfter(missed) => missed,
+    };
+    let ours = known.visibility != Visibility::External;
+    let detail = ours.then(|| error.detail());
+    let cause = std::error::Error::source(error).map(ToString::to_string).filter(|_| ours);
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                error_code = code.as_str(),
+                error_class = known.class.as_str(),
+                retryable = code.retryable(had_key),
+                sql_state = error.native(),
+                detail,
+                cause,
+                missed,
+                "request failed"
+            )
+        };
+    }
+    match code.log_level() {
+        Level::Debug => line!(debug),
+        Level::Info => line!(info),
+        Level::Warn => line!(warn),
+        Level::Error => line!(error),
+    }
+}
+
+fn sampled(code: Code) -> Line {
+    static SAMPLER: OnceLock<(Instant, Mutex<Sampler>)> = OnceLock::new();
+    let (began, sampler) = SAMPLER.get_or_init(|| (Instant::now(), Mutex::new(Sampler::new())));
+    let source = Correlation::current().and_then(|correlation| correlation.1).unwrap_or_default();
+    sampler.lock().unwrap_or_else(PoisonError::into_inner).line(code, &source, began.elapsed())
+}
