@@ -140,6 +140,8 @@ fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
         Some(format!("{} with {}", known.contract.class(), known.contract.policy()))
     } else if declaration.deadline.is_some() && said.deadline_for != known.deadline_for {
         Some(format!("a deadline of {}", onefold_core::time::format_duration(known.deadline_for)))
+    } else if declaration.lease.is_some() && said.lease_for != known.lease_for {
+        Some(format!("a lease of {}", onefold_core::time::format_duration(known.lease_for)))
     } else {
         None
     };

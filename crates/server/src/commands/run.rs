@@ -66,6 +66,10 @@ pub(crate) struct RunArgs {
     /// How long the command may take; then SIGTERM to its process group, SIGKILL 10 s later
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     deadline: String,
+    /// How long a run that has died is still believed to be at work; at least 1s. Renewed while the command runs,
+    /// and pinned with the first run of a kind: 30s where it is left out
+    #[arg(long, value_name = "DURATION")]
+    lease: Option<String>,
     /// How long to wait while another run has it, or while it waits for its next attempt
     #[arg(long, value_name = "DURATION", conflicts_with = "no_wait")]
     wait: Option<String>,
@@ -94,6 +98,8 @@ pub(crate) struct RunArgs {
 
 /// How long between two looks while another run has the operation.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A shorter lease would end between two renewals of a busy machine.
+const LEASE_MIN: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
     let deadline = duration("--deadline", &args.deadline)?;
@@ -240,8 +246,15 @@ impl RunArgs {
                 return Err(Error::new(REQUEST_INVALID, "--provider-memory belongs to --on-unknown same_key"));
             }
         };
+        if let Some(text) = &self.lease
+            && duration("--lease", text)? < LEASE_MIN
+        {
+            return Err(Error::new(REQUEST_INVALID, format!("--lease: {text:?} is shorter than 1s"))
+                .hint("give at least 1s; 30s is the default"));
+        }
         let declaration = Declaration {
             on_unknown,
+            lease: self.lease.clone(),
             backoff: Some(vec!["0ms".to_owned()]),
             attempts_max: Some(u32::MAX),
             result_bytes_max: Some(kept::RESULT_BYTES_MAX),
