@@ -108,10 +108,9 @@ impl RunLedger {
         }
     }
 
-    /// Nothing ran: gives the grant back.
-    pub(super) async fn release(&self, grant: &Grant) -> Result<()> {
-        let body = json!({ "fence": grant.fence, "attemptId": grant.attempt_id });
-        self.client.post::<Value>(&format!("/v1/operations/{}/release", grant.operation), &body).await.map(drop)
+    /// Nothing ran: gives the grant back, until it is given back. Otherwise it would end as an unknown outcome.
+    pub(super) async fn release(self, grant: &Grant) -> Result<()> {
+        self.record(grant, "release", json!({})).await.map(drop)
     }
 
     /// Renews the lease until it is told to stop.
