@@ -1,0 +1,21 @@
+//! The real command line, killed where the variable says: `CAMPAIGN_FAULT=after-claim-commit:3`.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use onefold::core::ports::{Faults, NoFaults};
+use onefold_campaign::faults::KillAt;
+
+fn main() -> ExitCode {
+    let faults: Arc<dyn Faults> = match std::env::var("CAMPAIGN_FAULT") {
+        Err(_) => Arc::new(NoFaults),
+        Ok(text) => match KillAt::parse(&text) {
+            Some(kill) => Arc::new(kill),
+            None => {
+                eprintln!("error: CAMPAIGN_FAULT is {text:?}, which is no point:count");
+                return ExitCode::FAILURE;
+            }
+        },
+    };
+    onefold_server::run_with(std::env::args_os(), faults)
+}
