@@ -119,18 +119,14 @@ impl Caller<'_> {
         let began = Instant::now();
         loop {
             if let Some(connection) = &mut self.connection {
-                match connection.post(path, body) {
-                    Ok(answered) => {
-                        assert!(answered.status < 500, "{path}: {}", answered.body);
-                        self.all.site.step();
-                        return answered;
-                    }
-                    Err(_) => {
-                        self.connection = None;
-                        if let Some(repeated) = repeated {
-                            repeated.fetch_add(1, Ordering::SeqCst);
-                        }
-                    }
+                if let Ok(answered) = connection.post(path, body) {
+                    assert!(answered.status < 500, "{path}: {}", answered.body);
+                    self.all.site.step();
+                    return answered;
+                }
+                self.connection = None;
+                if let Some(repeated) = repeated {
+                    repeated.fetch_add(1, Ordering::SeqCst);
                 }
             } else {
                 self.connection = self.all.site.connect().ok();
@@ -170,7 +166,9 @@ pub(crate) fn assert_believed(connection: &mut Connection, operations: &[Acknowl
         let answers = answered.body["answers"].as_array().expect("answers").clone();
         assert_eq!(answers.len(), 2 * part.len());
         for (done, answers) in part.iter().zip(answers.chunks(2)) {
-            answers.iter().for_each(|answer| assert_replayed(&done.id, answer));
+            for answer in answers {
+                assert_replayed(&done.id, answer);
+            }
         }
     }
 }

@@ -111,7 +111,7 @@ impl Pump {
 
 /// Copies until an end closes, or until something does not pass; then the caller waits in vain.
 fn copy(mut from: TcpStream, mut to: TcpStream, passes: impl Fn(&[u8]) -> bool) {
-    let mut buffer = [0; 64 * 1024];
+    let mut buffer = vec![0; 64 * 1024];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         if !passes(&buffer[..count]) || to.write_all(&buffer[..count]).is_err() {
             return;

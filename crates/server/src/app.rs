@@ -151,3 +151,19 @@ fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
             .hint("leave `declare` out, declare the same, or use another kind name for another sort of effect")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_declares_another_lease_is_told_which_one_stands() {
+        let declared =
+            |lease: Option<&str>| Declaration { lease: lease.map(str::to_owned), ..Declaration::of("converging") };
+        let stands = Arc::new(declared(Some("1s")).terms(KindName::parse("k").unwrap()).unwrap());
+        let error = agreed(Arc::clone(&stands), &declared(Some("2s"))).unwrap_err();
+        assert_eq!((error.code(), error.detail()), (KIND_MISMATCH, "kind k is declared as a lease of 1s"));
+        assert!(agreed(Arc::clone(&stands), &declared(Some("1s"))).is_ok());
+        assert!(agreed(stands, &declared(None)).is_ok(), "what is left out is not compared");
+    }
+}

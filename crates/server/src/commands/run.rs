@@ -316,4 +316,20 @@ mod tests {
         assert_ne!(line(&["echo", "ab"]), line(&["echoa", "b"]));
         assert_ne!(line(&["echo"]), line(&["echo", ""]));
     }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn a_lease_is_declared_as_it_is_given_and_has_at_least_a_second() {
+        let claim = |lease: &str| {
+            let line: Line = clap::Parser::parse_from(["run", "--id", "a", "--lease", lease, "--", "true"]);
+            line.run.claim(Duration::from_mins(1))
+        };
+        assert_eq!(claim("1s").unwrap()["declare"]["lease"], "1s");
+        assert!(claim("900ms").unwrap_err().detail().contains("shorter than 1s"));
+    }
 }
