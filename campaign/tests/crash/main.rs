@@ -1,9 +1,15 @@
 //! Real processes, killed and stopped where it hurts; a provider in another process counts what really happened.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
+mod callers;
+mod command;
 mod journal;
 mod kill_points;
 mod lost_answers;
 mod pause;
 mod random_kills;
+mod relay;
+mod run;
+mod served;
+mod server;
 mod stage;

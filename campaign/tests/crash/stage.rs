@@ -9,7 +9,7 @@ use onefold_campaign::wire::ask;
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Far longer than anything takes; only a hang reaches it.
-const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
 /// A provider in its own process.
 pub(crate) struct Provider {

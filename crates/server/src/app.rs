@@ -135,6 +135,8 @@ fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
         Some(format!("{} with {}", known.contract.class(), known.contract.policy()))
     } else if declaration.deadline.is_some() && said.deadline_for != known.deadline_for {
         Some(format!("a deadline of {}", onefold_core::time::format_duration(known.deadline_for)))
+    } else if declaration.lease.is_some() && said.lease_for != known.lease_for {
+        Some(format!("a lease of {}", onefold_core::time::format_duration(known.lease_for)))
     } else {
         None
     };
@@ -142,5 +144,21 @@ fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
         None => Ok(known),
         Some(stands) => Err(Error::new(KIND_MISMATCH, format!("kind {} is declared as {stands}", known.kind))
             .hint("leave `declare` out, declare the same, or use another kind name for another sort of effect")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_that_declares_another_lease_is_told_which_one_stands() {
+        let declared =
+            |lease: Option<&str>| Declaration { lease: lease.map(str::to_owned), ..Declaration::of("converging") };
+        let stands = Arc::new(declared(Some("1s")).terms(KindName::parse("k").unwrap()).unwrap());
+        let error = agreed(Arc::clone(&stands), &declared(Some("2s"))).unwrap_err();
+        assert_eq!((error.code(), error.detail()), (KIND_MISMATCH, "kind k is declared as a lease of 1s"));
+        assert!(agreed(Arc::clone(&stands), &declared(Some("1s"))).is_ok());
+        assert!(agreed(stands, &declared(None)).is_ok(), "what is left out is not compared");
     }
 }

@@ -102,21 +102,32 @@ fn digest(secret: &str) -> [u8; 32] {
 }
 
 /// Reads the first token, making it if there is none. The file is readable by its owner alone.
+///
+/// It appears whole or not at all: a half-written one would keep the server from ever starting again.
 pub(crate) fn first_token(path: &Path) -> Result<String> {
-    use std::io::Write as _;
+    if !path.exists() {
+        let (secret, _) = new_secret()?;
+        appear(path, &secret).map_err(|cause| {
+            Error::new(CONFIGURATION_INVALID, format!("the token file {} cannot be used: {cause}", path.display()))
+                .hint("name another with --token-file, or set ONEFOLD_TOKEN")
+        })?;
+    }
+    read_token(path)
+}
+
+/// Writes the token beside its place and links it there, unless another process was first.
+fn appear(path: &Path, secret: &str) -> std::io::Result<()> {
+    use std::io::{ErrorKind, Write as _};
     use std::os::unix::fs::OpenOptionsExt as _;
-    let failed = |cause: std::io::Error| {
-        Error::new(CONFIGURATION_INVALID, format!("the token file {} cannot be used: {cause}", path.display()))
-            .hint("name another with --token-file, or set ONEFOLD_TOKEN")
-    };
-    let (secret, _) = new_secret()?;
-    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => {
-            file.write_all(format!("{secret}\n").as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-            Ok(secret)
-        }
-        Err(cause) if cause.kind() == std::io::ErrorKind::AlreadyExists => read_token(path),
-        Err(cause) => Err(failed(cause)),
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let mut file = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(format!("{secret}\n").as_bytes())?;
+    file.sync_all()?;
+    match std::fs::hard_link(&beside, path) {
+        // Some file systems have no links.
+        Err(cause) if cause.kind() != ErrorKind::AlreadyExists => std::fs::rename(&beside, path),
+        Ok(()) | Err(_) => std::fs::remove_file(&beside),
     }
 }
 

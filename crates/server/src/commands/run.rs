@@ -67,6 +67,10 @@ pub(crate) struct RunArgs {
     /// How long the command may take; then SIGTERM to its process group, SIGKILL 10 s later
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     deadline: String,
+    /// How long a run that has died is still believed to be at work; at least 1s. Renewed while the command runs,
+    /// and pinned with the first run of a kind: 30s where it is left out
+    #[arg(long, value_name = "DURATION")]
+    lease: Option<String>,
     /// How long to wait while another run has it, or while it waits for its next attempt
     #[arg(long, value_name = "DURATION", conflicts_with = "no_wait")]
     wait: Option<String>,
@@ -95,6 +99,8 @@ pub(crate) struct RunArgs {
 
 /// How long between two looks while another run has the operation.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// A shorter lease would end between two renewals of a busy machine.
+const LEASE_MIN: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
     let deadline = duration("--deadline", &args.deadline)?;
@@ -241,8 +247,15 @@ impl RunArgs {
                 return Err(Error::new(REQUEST_INVALID, "--provider-memory belongs to --on-unknown same_key"));
             }
         };
+        if let Some(text) = &self.lease
+            && duration("--lease", text)? < LEASE_MIN
+        {
+            return Err(Error::new(REQUEST_INVALID, format!("--lease: {text:?} is shorter than 1s"))
+                .hint("give at least 1s; 30s is the default"));
+        }
         let declaration = Declaration {
             on_unknown,
+            lease: self.lease.clone(),
             backoff: Some(vec!["0ms".to_owned()]),
             attempts_max: Some(u32::MAX),
             result_bytes_max: Some(kept::RESULT_BYTES_MAX),
@@ -303,5 +316,21 @@ mod tests {
         assert_ne!(line(&["echo", "a b"]), line(&["echo", "a", "b"]));
         assert_ne!(line(&["echo", "ab"]), line(&["echoa", "b"]));
         assert_ne!(line(&["echo"]), line(&["echo", ""]));
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        run: RunArgs,
+    }
+
+    #[test]
+    fn a_lease_is_declared_as_it_is_given_and_has_at_least_a_second() {
+        let claim = |lease: &str| {
+            let line: Line = clap::Parser::parse_from(["run", "--id", "a", "--lease", lease, "--", "true"]);
+            line.run.claim(Duration::from_mins(1))
+        };
+        assert_eq!(claim("1s").unwrap()["declare"]["lease"], "1s");
+        assert!(claim("900ms").unwrap_err().detail().contains("shorter than 1s"));
     }
 }

@@ -1,14 +1,16 @@
 //! Claims, renews and records, through whichever ledger answers: a server may come and go while the command runs.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onefold_core::error::{Class, SERVER_UNREACHABLE};
 use onefold_core::ports::Faults;
-use onefold_core::{Error, Result};
+use onefold_core::{Error, Result, Timestamp};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use crate::app::system_now;
 use crate::cli::Context;
 use crate::client::Client;
 use crate::config::Config;
@@ -19,6 +21,8 @@ const CLAIM_FOR: Duration = Duration::from_secs(15);
 /// How long an outcome is recorded again; the command has run.
 const RECORD_FOR: Duration = Duration::from_mins(10);
 const TRY_EVERY: Duration = Duration::from_millis(250);
+/// How often a lease is renewed: at a third of what is left of it when it is granted, within these bounds.
+const RENEW_EVERY: RangeInclusive<Duration> = Duration::from_millis(300)..=Duration::from_secs(8);
 
 /// The ledger as a run sees it.
 pub(super) struct RunLedger {
@@ -58,6 +62,7 @@ pub(super) struct Grant {
     attempt_id: String,
     pub(super) attempt: u32,
     pub(super) deadline_in: Duration,
+    renew_every: Duration,
 }
 
 impl RunLedger {
@@ -74,7 +79,7 @@ impl RunLedger {
         let give_up = Instant::now() + CLAIM_FOR;
         loop {
             match self.client.post::<Value>("/v1/claims", &body).await {
-                Ok(answer) => return Ok(understood(&answer, attempt_id)),
+                Ok(answer) => return Ok(understood(&answer, attempt_id, system_now())),
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     tokio::time::sleep(TRY_EVERY).await;
                     self.look_again().await;
@@ -119,22 +124,20 @@ impl RunLedger {
         operation["incident"].as_str().map(str::to_owned)
     }
 
-    /// Nothing ran: gives the grant back.
-    pub(super) async fn release(&self, grant: &Grant) -> Result<()> {
-        let body = json!({ "fence": grant.fence, "attemptId": grant.attempt_id });
-        self.client.post::<Value>(&format!("/v1/operations/{}/release", grant.operation), &body).await.map(drop)
+    /// Nothing ran: gives the grant back, until it is given back. Otherwise it would end as an unknown outcome.
+    pub(super) async fn release(self, grant: &Grant) -> Result<()> {
+        self.record(grant, "release", json!({})).await.map(drop)
     }
 
     /// Renews the lease until it is told to stop.
     pub(super) fn renew_while(&self, grant: &Grant) -> JoinHandle<()> {
-        const RENEW_EVERY: Duration = Duration::from_secs(8);
         let (config, faults, grant) = (self.config.clone(), Arc::clone(&self.faults), grant.clone());
         tokio::spawn(async move {
             let mut client: Option<Client> = None;
             let path = format!("/v1/operations/{}/renew", grant.operation);
             let body = json!({ "fence": grant.fence, "attemptId": grant.attempt_id });
             loop {
-                tokio::time::sleep(RENEW_EVERY).await;
+                tokio::time::sleep(grant.renew_every).await;
                 if client.is_none() {
                     client = Client::find(&config, &faults).await.ok();
                 }
@@ -163,7 +166,7 @@ fn may_pass(error: &Error) -> bool {
         )
 }
 
-fn understood(answer: &Value, attempt_id: String) -> Claimed {
+fn understood(answer: &Value, attempt_id: String, now: Timestamp) -> Claimed {
     let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
     let seconds = Duration::from_secs(answer["retryAfterSeconds"].as_u64().unwrap_or(1));
     match answer["claim"].as_str() {
@@ -174,6 +177,7 @@ fn understood(answer: &Value, attempt_id: String) -> Claimed {
             attempt: answer["attempt"].as_u64().and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1),
             deadline_in: Duration::try_from_secs_f64(answer["deadlineInSeconds"].as_f64().unwrap_or(0.0))
                 .unwrap_or_default(),
+            renew_every: renew_every(&text("leaseUntil"), now),
         }),
         Some("replay") => Claimed::Replay(answer["outcome"].clone()),
         Some("conflict") => Claimed::Conflict,
@@ -187,6 +191,31 @@ fn understood(answer: &Value, attempt_id: String) -> Claimed {
         },
         Some(_) | None => {
             Claimed::Later { why: "another run has it in flight".to_owned(), wait: seconds, code: Exit::TryLater }
+        }
+    }
+}
+
+/// A third of the lease. Two machines may disagree about the time; the bounds hold all the same.
+fn renew_every(lease_until: &str, now: Timestamp) -> Duration {
+    let left = Timestamp::parse(lease_until).map_or(Duration::ZERO, |until| until.since(now));
+    (left / 3).clamp(*RENEW_EVERY.start(), *RENEW_EVERY.end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_renewed_at_a_third_of_it_and_within_bounds() {
+        let now = Timestamp::parse("2026-11-15T12:00:00Z").unwrap();
+        let rows = [
+            ("2026-11-15T12:00:06Z", Duration::from_secs(2)),
+            ("2026-11-15T12:00:30Z", Duration::from_secs(8)),
+            ("2026-11-15T11:59:00Z", Duration::from_millis(300)),
+            ("soon", Duration::from_millis(300)),
+        ];
+        for (until, every) in rows {
+            assert_eq!(renew_every(until, now), every, "{until}");
         }
     }
 }
