@@ -10,7 +10,7 @@ use onefold_core::{Error, Result, Timestamp};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::app::system_now;
+use crate::app::now;
 use crate::cli::Context;
 use crate::client::Client;
 use crate::config::Config;
@@ -79,7 +79,7 @@ impl RunLedger {
         let give_up = Instant::now() + CLAIM_FOR;
         loop {
             match self.client.post::<Value>("/v1/claims", &body).await {
-                Ok(answer) => return Ok(understood(&answer, attempt_id, system_now())),
+                Ok(answer) => return Ok(understood(&answer, attempt_id, now())),
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     tokio::time::sleep(TRY_EVERY).await;
                     self.look_again().await;
