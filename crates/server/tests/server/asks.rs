@@ -29,8 +29,8 @@ impl Provider {
                 while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
                 heard.lock().unwrap().push(first);
                 let length = body.len();
-                let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
-                let _ = stream.write_all((head + body).as_bytes());
+                let answer = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+                let _ = stream.write_all((answer + body).as_bytes());
             }
         });
         Self { address, asked }

@@ -114,10 +114,8 @@ fn a_verb_needs_a_reason_and_is_refused_when_the_operation_moved_on() {
     verb(&server, &incident, "resolve", &json!({ "failed": "X", "why": " " })).problem(400, "LIMIT_EXCEEDED");
     verb(&server, &incident, "resolve", &json!({ "failed": "X", "why": "w".repeat(501) }))
         .problem(400, "LIMIT_EXCEEDED");
-    let stale = [json!({ "fence": 7 }), json!({ "status": "COMPLETED" })];
-    for seen in stale {
-        let refused = verb(&server, &incident, "resolve", &merged(&failed, &seen));
-        refused.problem(409, "RESOLUTION_REFUSED");
+    for stale in [json!({ "fence": 7 }), json!({ "status": "COMPLETED" })] {
+        verb(&server, &incident, "resolve", &merged(&failed, &stale)).problem(409, "RESOLUTION_REFUSED");
     }
     for none_or_two in [json!({}), json!({ "failed": "X", "tookHold": {} })] {
         verb(&server, &incident, "resolve", &none_or_two).problem(400, "REQUEST_BODY_INVALID");

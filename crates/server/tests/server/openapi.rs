@@ -10,14 +10,14 @@ use crate::stage::Stage;
 fn the_committed_description_is_the_served_one() {
     let stage = Stage::new();
     let server = stage.serve(&[]);
-    let served = server.get("/openapi.json").ok();
+    let described = server.get("/openapi.json").ok();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
-        std::fs::write(&file, serde_json::to_string_pretty(&served).unwrap() + "\n").unwrap();
+        std::fs::write(&file, serde_json::to_string_pretty(&described).unwrap() + "\n").unwrap();
     }
     let committed: Value = serde_json::from_slice(&std::fs::read(&file).unwrap_or_default()).unwrap_or_default();
     assert!(
-        committed == served,
+        committed == described,
         "docs/openapi.json is not what the server serves; renew it and look at what changed:\n  \
          UPDATE_OPENAPI=1 cargo test -p onefold-server --test server openapi"
     );
@@ -27,9 +27,9 @@ fn the_committed_description_is_the_served_one() {
 fn every_route_is_described_with_its_problems() {
     let stage = Stage::new();
     let server = stage.serve(&[]);
-    let served = server.get("/openapi.json").ok();
-    assert_eq!(served["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));
-    let paths = served["paths"].as_object().unwrap();
+    let described = server.get("/openapi.json").ok();
+    assert_eq!(described["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));
+    let paths = described["paths"].as_object().unwrap();
     assert!(paths.len() >= 20, "{:?}", paths.keys());
     for (path, operations) in paths {
         for (method, operation) in operations.as_object().unwrap() {

@@ -24,21 +24,18 @@ pub(crate) fn masked(text: &str) -> String {
     let mut before = ' ';
     while let Some(next) = rest.chars().next() {
         let found = SHAPES.iter().find_map(|(shape, name)| Some((length(shape, rest)?, name)));
-        match found.filter(|_| !before.is_ascii_alphanumeric()) {
-            Some((length, name)) => {
-                seen.push_str(name);
-                rest = &rest[length..];
-                if *name == "[time]" {
-                    rest = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
-                    rest = rest.strip_prefix('Z').unwrap_or(rest);
-                }
-                before = ']';
-            }
-            None => {
-                seen.push(next);
-                rest = &rest[next.len_utf8()..];
-                before = next;
-            }
+        let Some((length, name)) = found.filter(|_| !before.is_ascii_alphanumeric()) else {
+            seen.push(next);
+            rest = &rest[next.len_utf8()..];
+            before = next;
+            continue;
+        };
+        seen.push_str(name);
+        rest = &rest[length..];
+        before = ']';
+        if *name == "[time]" {
+            rest = rest.trim_start_matches(|c: char| c == '.' || c.is_ascii_digit());
+            rest = rest.strip_prefix('Z').unwrap_or(rest);
         }
     }
     seen.replace(version, "[version]")
@@ -72,7 +69,12 @@ pub(crate) fn masked_json(value: &Value) -> Value {
             names.sort();
             let shown = |name: &str| match &fields[name] {
                 Value::Number(_) if CLOCKED.contains(&name) => "[seconds]".into(),
-                other => masked_json(other),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Array(_)
+                | Value::Object(_) => masked_json(&fields[name]),
             };
             Value::Object(names.into_iter().map(|name| (name.clone(), shown(name))).collect::<Map<_, _>>())
         }

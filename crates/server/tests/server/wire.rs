@@ -1,5 +1,6 @@
 //! HTTP over a real socket, small enough to send what no client library would.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -52,10 +53,10 @@ impl Call {
     fn bytes(&self, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\nconnection: close\r\n", self.method, self.path);
         if !self.headers.iter().any(|(name, _)| name == "host") {
-            head.push_str(&format!("host: {address}\r\n"));
+            let _ = write!(head, "host: {address}\r\n");
         }
         for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
+            let _ = write!(head, "{name}: {value}\r\n");
         }
         let mut bytes = head.into_bytes();
         if self.chunked {
