@@ -3,6 +3,7 @@
 //! Every benchmark runs us and the peer in one process, round by round in turn, and compares
 //! medians: the machine may be noisy, the ratio is what counts.
 
+pub mod api;
 pub mod naive;
 pub mod ours;
 pub mod peer;
