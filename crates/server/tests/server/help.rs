@@ -27,6 +27,10 @@ const COMMANDS: &[&str] = &[
     "token list",
     "token remove",
     "config",
+    "errors",
+    "errors list",
+    "errors explain",
+    "errors openapi",
     "explain",
     "completions",
 ];
@@ -51,7 +55,7 @@ fn no_command_is_missing_from_the_list() {
             .map(|line| line.trim().split(' ').next().unwrap().to_owned())
             .collect()
     };
-    for above in ["", "operations", "incidents", "token"] {
+    for above in ["", "operations", "incidents", "token", "errors"] {
         let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
         for name in named(&stage.run(&words).done()).iter().filter(|name| *name != "help") {
             let whole = format!("{above} {name}");

@@ -175,5 +175,7 @@ fn a_server_says_where_it_is_and_what_to_try_next() {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    text_is("welcome", &lines);
+    // It stands in no search path here, so it is called by its path, which is as long as it is.
+    let named = lines.replace(env!("CARGO_BIN_EXE_onefold"), "onefold");
+    text_is("welcome", &named);
 }
