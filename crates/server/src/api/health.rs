@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
-use onefold_core::error::{ALL, ROUTE_NOT_FOUND, SHUTTING_DOWN};
+use onefold_core::error::{ALL, ROUTE_NOT_FOUND, SHUTTING_DOWN, runbook};
 use onefold_core::ports::Look as _;
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
@@ -90,13 +90,13 @@ fn show(name: &'static str, counts: &[(Category, u64)]) {
     get, path = "/errors/{code}", tag = "server",
     params(("code" = String, Path, description = "A code in small letters with dashes")),
     responses(
-        (status = 200, description = "The page", body = String, content_type = "text/plain"),
+        (status = 200, description = "The page", body = String, content_type = "text/markdown"),
         (status = "4XX", description = "There is no such code", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn error_page(Path(code): Path<String>) -> Result<Response, Problem> {
     let found = ALL.iter().find(|known| known.kebab() == code);
     let found = found.ok_or_else(|| Error::new(ROUTE_NOT_FOUND, "there is no such error code"))?;
-    let page = crate::commands::explain::code_page(*found);
-    Ok((StatusCode::OK, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], page).into_response())
+    let page = runbook(*found);
+    Ok((StatusCode::OK, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response())
 }

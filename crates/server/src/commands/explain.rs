@@ -1,11 +1,10 @@
 //! `onefold explain`: what a word or a code means.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use onefold_core::declare::suggestion;
 use onefold_core::effect::{Contract, EffectClass};
-use onefold_core::error::{ALL, Code, REQUEST_INVALID};
+use onefold_core::error::{ALL, REQUEST_INVALID, runbook};
 use onefold_core::{Error, Result};
 use serde_json::json;
 
@@ -67,19 +66,6 @@ const WORDS: &[(&str, &str)] = &[
     ("incident", "A work item: what happened, whether a retry is safe, what to check first."),
 ];
 
-/// The page of a code.
-pub(crate) fn code_page(code: Code) -> String {
-    let known = code.descriptor();
-    let mut page = String::new();
-    let _ = writeln!(page, "{}: {}\n", known.code, known.title);
-    let _ = writeln!(page, "  {}\n", known.guide.summary);
-    let _ = writeln!(page, "  check first  {}", known.guide.first_check);
-    let _ = writeln!(page, "  safe to do   {}", known.guide.safe_action);
-    let _ = writeln!(page, "  escalate to  {}", known.guide.escalation);
-    let _ = writeln!(page, "  HTTP status  {}", known.status);
-    page
-}
-
 pub(crate) fn explain(args: &ExplainArgs, as_json: bool) -> Result<ExitCode> {
     let Some(word) = &args.word else {
         list(as_json);
@@ -120,7 +106,7 @@ fn page(word: &str) -> Result<String> {
         return Ok(format!("{word}\n\n  {text}\n"));
     }
     if let Some(code) = ALL.iter().find(|code| same(code.as_str())) {
-        return Ok(code_page(*code));
+        return Ok(runbook(*code));
     }
     if let Some(class) = EffectClass::ALL.into_iter().find(|class| same(class.as_str())) {
         let allowed: Vec<_> = Contract::allowed(class).iter().map(|policy| policy.as_str()).collect();
