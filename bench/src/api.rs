@@ -49,9 +49,9 @@ impl Server {
         Self { child, address }
     }
 
-    /// Processor time it has used so far.
-    pub fn processor_time(&self) -> Duration {
-        processor_time(&self.child.id().to_string())
+    /// CPU time it has used so far.
+    pub fn cpu_time(&self) -> Duration {
+        cpu_time(&self.child.id().to_string())
     }
 
     /// A connection that is kept.
@@ -69,8 +69,8 @@ impl Drop for Server {
     }
 }
 
-/// Processor time that a process has used so far, by its number or `self`.
-pub fn processor_time(process: &str) -> Duration {
+/// CPU time that a process has used so far, by its number or `self`.
+pub fn cpu_time(process: &str) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("Linux");
     let fields = stat.rsplit(')').next().unwrap_or_default();
     // User and system time, in hundredths of a second.

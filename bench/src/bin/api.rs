@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_bench::api::{Connection, Server, processor_time, serve_if_asked};
+use onefold_bench::api::{Connection, Server, cpu_time, serve_if_asked};
 use onefold_bench::ours::{Ours, callers};
 use onefold_bench::{Scale, last_line, median, rate, rising_id, timed};
 
@@ -34,28 +34,28 @@ async fn compare(scale: Scale) {
     let slice = scale.of(OPERATIONS / SLICES);
     for round in 0..scale.rounds {
         let (mut api, mut in_process) = (Turn::default(), Turn::default());
-        let (mut api_client, before) = (Duration::ZERO, server.processor_time());
+        let (mut api_client, before) = (Duration::ZERO, server.cpu_time());
         // In small turns: what the disk does to one side it soon does to the other.
         for turn in 0..SLICES {
             let prefix = format!("r{round}-{turn}");
-            let mine = processor_time("self");
+            let mine = cpu_time("self");
             let (back, took) = timed(over_http(connections, &prefix, slice)).await;
             connections = back;
             api.add(slice, took);
-            api_client += processor_time("self").saturating_sub(mine);
-            let mine = processor_time("self");
+            api_client += cpu_time("self").saturating_sub(mine);
+            let mine = cpu_time("self");
             in_process.add(slice, timed(through_library(&library, &prefix, slice)).await.1);
-            in_process.processor += processor_time("self").saturating_sub(mine);
+            in_process.cpu += cpu_time("self").saturating_sub(mine);
         }
-        api.processor = server.processor_time().saturating_sub(before);
+        api.cpu = server.cpu_time().saturating_sub(before);
         println!(
-            "round {}: api {:.0}/s (processor µs an operation: server {:.0}, clients {:.0}), library {:.0}/s ({:.0})",
+            "round {}: api {:.0}/s (CPU µs an operation: server {:.0}, clients {:.0}), library {:.0}/s ({:.0})",
             round + 1,
             api.rate(),
-            api.each(api.processor),
+            api.each(api.cpu),
             api.each(api_client),
             in_process.rate(),
-            in_process.each(in_process.processor),
+            in_process.each(in_process.cpu),
         );
         api_rates.push(api.rate());
         library_rates.push(in_process.rate());
@@ -68,7 +68,7 @@ async fn compare(scale: Scale) {
 struct Turn {
     operations: usize,
     took: Duration,
-    processor: Duration,
+    cpu: Duration,
 }
 
 impl Turn {
