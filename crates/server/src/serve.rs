@@ -27,6 +27,9 @@ use crate::identity::{Credentials, first_token};
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How often a silent HTTP/2 client is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
 /// A server that listens.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -87,7 +90,12 @@ impl Server {
             let service = TowerToHyperService::new(self.router.clone());
             let mut builder = Builder::new(TokioExecutor::new()); // tidy: allow(the name is hyper's)
             builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
-            builder.http2().timer(TokioTimer::new()).max_concurrent_streams(256);
+            builder
+                .http2()
+                .timer(TokioTimer::new())
+                .max_concurrent_streams(256)
+                .keep_alive_interval(KEEP_ALIVE)
+                .keep_alive_timeout(HEADERS_WITHIN);
             let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
             let watched = graceful.watch(connection);
             tokio::spawn(async move {

@@ -1,7 +1,32 @@
 //! Tables that people read, and the same as JSON.
 
+use std::fmt;
+use std::io::Write as _;
+
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+
+/// What a shell sees of a program whose reader went away.
+const READER_GONE: i32 = 141;
+
+/// Prints a part of a line; whoever reads us may have seen enough.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::table::write(format_args!($($text)*)) };
+}
+
+/// Prints a line; whoever reads us may have seen enough.
+macro_rules! say_line {
+    ($($text:tt)*) => { $crate::table::write(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub(crate) use {say, say_line};
+
+/// Writes to stdout; ends quietly when nobody reads it any more, as other tools do.
+pub(crate) fn write(text: fmt::Arguments<'_>) {
+    if std::io::stdout().write_fmt(text).is_err() {
+        std::process::exit(READER_GONE);
+    }
+}
 
 /// A table with this head and these rows.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
@@ -41,7 +66,7 @@ pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
 
 /// Prints a value for scripts.
 pub(crate) fn print_json(value: &serde_json::Value) {
-    println!("{}", serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()));
+    say_line!("{value:#}");
 }
 
 #[cfg(test)]

@@ -132,9 +132,13 @@ fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
 fn create_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
     let created = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    created
-        .map(drop)
-        .map_err(|cause| Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display())).caused_by(cause))
+    created.map(drop).map_err(|cause| {
+        let error = Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display()));
+        let missing = cause.kind() == std::io::ErrorKind::NotFound;
+        let error =
+            if missing { error.hint("make the folder first, or name a file in one that exists") } else { error };
+        error.caused_by(cause)
+    })
 }
 
 fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connection> {

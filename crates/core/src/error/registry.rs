@@ -108,7 +108,7 @@ crate::codes! {
     FINGERPRINT_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
         summary "the request has no canonical form: it is no JSON, repeats a name, or holds an integer beyond 2^53",
         first_check "the request's JSON at the place that the message names",
-        safe_action "send large integers as strings and each name once, or use raw bytes",
+        safe_action "send large integers as strings, each name once, and nest less than 128 levels; or send a digest",
         escalation "the caller's team";
     /// The key that made a stored fingerprint is not here
     FINGERPRINT_KEY_MISSING: Operational, status 503, retry OperatorDecides, owner Operator, visible Internal;
@@ -192,7 +192,7 @@ crate::codes! {
     OPERATION_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
         summary "the ledger holds no operation with this id",
         first_check "tenant, kind and id; and whether retention removed it",
-        safe_action "none",
+        safe_action "look for it by its business key, or list the operations of its kind",
         escalation "the caller's team";
     /// The operation does not allow this now
     RESOLUTION_REFUSED: Conflict, status 409, retry OperatorDecides, owner Operator, visible External;
@@ -241,7 +241,7 @@ crate::codes! {
     DATABASE_IN_USE: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
         summary "a living process runs under the same installation name on this database",
         first_check "the process that the message names",
-        safe_action "stop that process, or give this one another installation name",
+        safe_action "stop that process, or use another database",
         escalation "the platform team";
     /// The disk is full
     DATABASE_FULL: Operational, status 503, retry AfterBackoff, owner Platform, visible Redacted;

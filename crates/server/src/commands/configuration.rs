@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::Context;
 use crate::config::KEYS;
-use crate::table::{print_json, table};
+use crate::table::{print_json, say, say_line, table};
 
 /// What is shown.
 #[derive(Debug, clap::Args)]
@@ -45,18 +45,18 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
         let value = if value.is_empty() { "-" } else { value };
         [key.to_owned(), value.to_owned(), origin.to_string()]
     });
-    print!("{}", table(["setting", "value", "from"], rows));
+    say!("{}", table(["setting", "value", "from"], rows));
     if !context.config.kinds.is_empty() {
         let rows = context.config.kinds.iter().map(|kind| {
             let contract = &kind.terms.contract;
             let deadline = onefold_core::time::format_duration(kind.terms.deadline_for);
             [kind.terms.kind.to_string(), contract.class().to_string(), contract.policy().to_string(), deadline]
         });
-        print!("\n{}", table(["kind", "class", "on_unknown", "deadline"], rows));
+        say!("\n{}", table(["kind", "class", "on_unknown", "deadline"], rows));
     }
     if args.explain {
-        println!();
-        print!("{}", table(["setting", "what it is"], KEYS.iter().map(|key| [key.name.into(), key.about.into()])));
+        say_line!("");
+        say!("{}", table(["setting", "what it is"], KEYS.iter().map(|key| [key.name.into(), key.about.into()])));
     }
     ExitCode::SUCCESS
 }

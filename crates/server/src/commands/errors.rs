@@ -8,7 +8,7 @@ use onefold_core::error::{ALL, Code, REQUEST_INVALID, registry_json, runbook};
 use onefold_core::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use crate::table::{print_json, table};
+use crate::table::{print_json, say, table};
 
 /// What of the registry.
 #[derive(Debug, clap::Args)]
@@ -48,14 +48,14 @@ pub(crate) fn errors(args: ErrorsArgs, as_json: bool) -> Result<ExitCode> {
                     known.title.to_owned(),
                 ]
             });
-            print!("{}", table(["code", "status", "class", "retry", "owner", "title"], rows));
+            say!("{}", table(["code", "status", "class", "retry", "owner", "title"], rows));
         }
         ErrorsVerb::Explain { code } => {
             let code = find(&code)?;
             if as_json {
                 print_json(&registry_json(&[code])["codes"][0]);
             } else {
-                print!("{}", runbook(code));
+                say!("{}", runbook(code));
             }
         }
         ErrorsVerb::Openapi => print_json(&components()),

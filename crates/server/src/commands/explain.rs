@@ -8,7 +8,7 @@ use onefold_core::error::{ALL, REQUEST_INVALID, runbook};
 use onefold_core::{Error, Result};
 use serde_json::json;
 
-use crate::table::{print_json, table};
+use crate::table::{print_json, say, say_line, table};
 
 /// What is asked about.
 #[derive(Debug, clap::Args)]
@@ -75,7 +75,7 @@ pub(crate) fn explain(args: &ExplainArgs, as_json: bool) -> Result<ExitCode> {
     if as_json {
         print_json(&json!({ "word": word, "page": page }));
     } else {
-        print!("{page}");
+        say!("{page}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -88,16 +88,13 @@ fn list(as_json: bool) {
         return;
     }
     for (word, _) in WORDS {
-        println!("{word}");
+        say_line!("{word}");
     }
     for class in EffectClass::ALL {
-        println!("{class}");
+        say_line!("{class}");
     }
-    println!("\nerror codes:");
-    print!(
-        "{}",
-        table(["code", "title"], ALL.iter().map(|code| [code.to_string(), code.descriptor().title.to_owned()]))
-    );
+    say_line!("\nerror codes:");
+    say!("{}", table(["code", "title"], ALL.iter().map(|code| [code.to_string(), code.descriptor().title.to_owned()])));
 }
 
 fn page(word: &str) -> Result<String> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::cli::Context;
 use crate::client::Client;
 use crate::exit::Exit;
-use crate::table::{count, print_json, short_time, table};
+use crate::table::{count, print_json, say, say_line, short_time, table};
 
 /// Which incidents.
 #[derive(Debug, clap::Args)]
@@ -138,12 +138,12 @@ async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
     let groups = found["groups"].as_array().cloned().unwrap_or_default();
     let open: u64 = groups.iter().filter_map(|group| group["operations"].as_u64()).sum();
     if open == 0 {
-        println!("no open incidents");
+        say_line!("no open incidents");
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
+    say_line!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
     for group in &groups {
-        print!("{}", group_note(group));
+        say!("{}", group_note(group));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -187,7 +187,7 @@ async fn print_list(context: &Context, client: &Client, path: &str) -> Result<Ex
     }
     let items = found["items"].as_array().cloned().unwrap_or_default();
     if items.is_empty() {
-        println!("no incidents");
+        say_line!("no incidents");
         return Ok(ExitCode::SUCCESS);
     }
     let text = |item: &Value, name: &str| item[name].as_str().unwrap_or("-").to_owned();
@@ -202,7 +202,7 @@ async fn print_list(context: &Context, client: &Client, path: &str) -> Result<Ex
             text(item, "operationId"),
         ]
     });
-    print!("{}", table(["incident", "last seen (UTC)", "code", "effect", "retry safe", "kind", "operation"], rows));
+    say!("{}", table(["incident", "last seen (UTC)", "code", "effect", "retry safe", "kind", "operation"], rows));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -214,7 +214,7 @@ async fn print_one(context: &Context, client: &Client, incident: &str) -> Result
     }
     for (name, value) in found.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        println!("{name:<22} {value}");
+        say_line!("{name:<22} {value}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -253,9 +253,9 @@ fn print_answer(context: &Context, answer: &Value) -> ExitCode {
     if context.json {
         print_json(answer);
     } else if answer["verb"] == "NEEDS_SECOND_PERSON" {
-        println!("noted; a second person must say the same, with a token of their own");
+        say_line!("noted; a second person must say the same, with a token of their own");
     } else {
-        println!("done; the operation is {} now", answer["status"].as_str().unwrap_or("-"));
+        say_line!("done; the operation is {} now", answer["status"].as_str().unwrap_or("-"));
     }
     ExitCode::SUCCESS
 }
@@ -268,9 +268,9 @@ fn print_answers(context: &Context, answer: &Value) -> ExitCode {
             let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
             [text(&one["incident"]), text(&one["verb"]), text(&one["status"]), text(&one["problem"]["detail"])]
         });
-        print!("{}", table(["incident", "answer", "operation", "why not"], rows));
+        say!("{}", table(["incident", "answer", "operation", "why not"], rows));
         let would = if answer["dryRun"] == true { "would be done" } else { "done" };
-        println!("{} {would}, {} refused", answer["done"], answer["refused"]);
+        say_line!("{} {would}, {} refused", answer["done"], answer["refused"]);
     }
     if answer["refused"] == 0 { ExitCode::SUCCESS } else { Exit::Refused.into() }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
-use crate::table::print_json;
+use crate::table::{print_json, say_line};
 
 /// How far to go.
 #[derive(Debug, clap::Args)]
@@ -33,11 +33,11 @@ pub(crate) async fn migrate(context: &Context, args: &MigrateArgs) -> Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     if missing.is_empty() {
-        println!("{} is up to date", database.display());
+        say_line!("{} is up to date", database.display());
     }
     for one in missing {
         let done = if args.dry_run { "would apply" } else { "applied" };
-        println!("{done} {:04} {}", one.version, one.name);
+        say_line!("{done} {:04} {}", one.version, one.name);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cli::Context;
 use crate::client::Client;
-use crate::table::{count, print_json, short_time, table};
+use crate::table::{count, print_json, say, say_line, short_time, table};
 
 /// Which operations.
 #[derive(Debug, clap::Args)]
@@ -97,7 +97,7 @@ async fn print_list(context: &Context, client: &Client, list: &ListArgs) -> Resu
     }
     let items = found["items"].as_array().cloned().unwrap_or_default();
     if items.is_empty() {
-        println!("no operations");
+        say_line!("no operations");
         return Ok(ExitCode::SUCCESS);
     }
     let text = |item: &Value, name: &str| item[name].as_str().unwrap_or("-").to_owned();
@@ -111,9 +111,9 @@ async fn print_list(context: &Context, client: &Client, list: &ListArgs) -> Resu
             text(item, "errorCode"),
         ]
     });
-    print!("{}", table(["changed (UTC)", "status", "attempts", "kind", "id", "code"], rows));
+    say!("{}", table(["changed (UTC)", "status", "attempts", "kind", "id", "code"], rows));
     if let Some(next) = found["next"].as_i64() {
-        println!("more: --after {next}");
+        say_line!("more: --after {next}");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -170,18 +170,18 @@ async fn print_one(context: &Context, client: &Client, one: &OneArgs) -> Result<
     let operation = &story["operation"];
     let text = |name: &str| operation[name].as_str().unwrap_or("-");
     let attempts = count(operation["attempts"].as_u64().unwrap_or(0), "attempt", "attempts");
-    println!("{} · {} · {} · {attempts}", text("id"), text("kind"), text("status"));
+    say_line!("{} · {} · {} · {attempts}", text("id"), text("kind"), text("status"));
     for event in story["events"].as_array().into_iter().flatten() {
         let part = |name: &str| event[name].as_str().unwrap_or("-");
-        println!("  {}  {} ({})", short_time(part("at")), part("what"), part("who"));
+        say_line!("  {}  {} ({})", short_time(part("at")), part("what"), part("who"));
     }
     if let Some(bytes) = operation["resultBytes"].as_u64() {
-        println!("  result: {} (onefold operations result {})", count(bytes, "byte", "bytes"), text("operation"));
+        say_line!("  result: {} (onefold operations result {})", count(bytes, "byte", "bytes"), text("operation"));
     }
     if let Some(incident) = operation["incident"].as_str() {
-        println!("  incident: {incident} (onefold incidents show {incident})");
+        say_line!("  incident: {incident} (onefold incidents show {incident})");
     }
-    println!("  reference: {}", text("operation"));
+    say_line!("  reference: {}", text("operation"));
     Ok(ExitCode::SUCCESS)
 }
 

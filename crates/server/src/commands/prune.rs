@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
-use crate::table::{count, print_json};
+use crate::table::{count, print_json, say_line};
 
 /// What is deleted, and where it goes.
 #[derive(Debug, clap::Args)]
@@ -45,12 +45,12 @@ pub(crate) async fn prune(context: &Context, args: &PruneArgs) -> Result<ExitCod
     }
     let would = if args.dry_run { "would forget" } else { "forgot" };
     let operations = count(pruned.operations as u64, "operation", "operations");
-    println!("{would} {operations}, {would} only the result of {}", pruned.results);
+    say_line!("{would} {operations}, {would} only the result of {}", pruned.results);
     if pruned.operations > 0 {
-        println!("a duplicate of a forgotten operation is performed again");
+        say_line!("a duplicate of a forgotten operation is performed again");
     }
     if args.dry_run && pruned.more {
-        println!("there are more; only so many are counted");
+        say_line!("there are more; only so many are counted");
     }
     Ok(ExitCode::SUCCESS)
 }

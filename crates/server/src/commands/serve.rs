@@ -9,6 +9,7 @@ use onefold_core::Result;
 use crate::cli::Context;
 use crate::config::Config;
 use crate::serve::Server;
+use crate::table::{say, say_line};
 
 /// What a server can be told.
 #[derive(Debug, Default, clap::Args)]
@@ -67,9 +68,9 @@ pub(crate) async fn serve(context: &Context) -> Result<ExitCode> {
     let server = Server::bind(&context.config, Arc::clone(&context.faults)).await?;
     let url = format!("http://{}", server.address);
     if context.json {
-        println!("{}", serde_json::json!({ "url": url, "tokenFile": context.config.token_file }));
+        say_line!("{}", serde_json::json!({ "url": url, "tokenFile": context.config.token_file }));
     } else {
-        print!("{}", welcome(&context.config, &url, std::io::stdout().is_terminal()));
+        say!("{}", welcome(&context.config, &url, std::io::stdout().is_terminal()));
     }
     // Whoever started it may be reading through a pipe, or may be gone.
     let _ = std::io::stdout().flush();

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::app::{App, Opener};
 use crate::cli::Context;
 use crate::identity::{Role, first_token, new_secret};
-use crate::table::{print_json, short_time, table};
+use crate::table::{print_json, say, say_line, short_time, table};
 
 /// What to do with tokens.
 #[derive(Debug, clap::Args)]
@@ -64,9 +64,9 @@ fn show(context: &Context) -> Result<ExitCode> {
     if context.json {
         print_json(&json!({ "tokenFile": file }));
     } else if std::io::stdout().is_terminal() {
-        println!("{token}  (in {})", file.display());
+        say_line!("{token}  (in {})", file.display());
     } else {
-        println!("{}", file.display());
+        say_line!("{}", file.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -91,7 +91,7 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
     if context.json {
         print_json(&json!({ "name": name, "role": role.as_str(), "tenant": tenant, "token": secret }));
     } else {
-        println!("{secret}");
+        say_line!("{secret}");
         eprintln!("({name} is {}; this token is shown once, the database keeps its digest)", role.as_str());
     }
     Ok(ExitCode::SUCCESS)
@@ -119,8 +119,8 @@ async fn list(context: &Context) -> Result<ExitCode> {
         let created = short_time(&token.created_at.to_string());
         [token.name.to_string(), token.role.to_string(), token.tenant.to_string(), created]
     });
-    print!("{}", table(["name", "role", "tenant", "since"], rows));
-    println!("owner (administrator) is the token in {}", context.config.token_file.display());
+    say!("{}", table(["name", "role", "tenant", "since"], rows));
+    say_line!("owner (administrator) is the token in {}", context.config.token_file.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -132,7 +132,7 @@ async fn remove(context: &Context, name: String) -> Result<ExitCode> {
     if context.json {
         print_json(&json!({ "removed": name }));
     } else {
-        println!("{name} is not let in any more");
+        say_line!("{name} is not let in any more");
     }
     Ok(ExitCode::SUCCESS)
 }

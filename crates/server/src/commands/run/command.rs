@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::kept::{Kept, Stream};
@@ -43,6 +44,8 @@ pub(super) struct Running {
 struct Reading {
     kept: Arc<Mutex<Stream>>,
     reader: JoinHandle<()>,
+    /// Told when the command has ended.
+    over: watch::Sender<bool>,
 }
 
 impl Running {
@@ -138,24 +141,34 @@ enum Out {
 impl Reading {
     fn start(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: Out) -> Self {
         let kept = Arc::new(Mutex::new(Stream::default()));
-        Self { reader: tokio::spawn(pass_on(from, to, Arc::clone(&kept))), kept }
+        let (over, ended) = watch::channel(false);
+        Self { reader: tokio::spawn(pass_on(from, to, Arc::clone(&kept), ended)), kept, over }
     }
 
     /// What came until the command ended. A grandchild that holds the stream open is not waited for.
     async fn end(self) -> Stream {
-        let reader = self.reader.abort_handle();
-        let _ = tokio::time::timeout(OUTPUT_AFTER_END, self.reader).await;
-        reader.abort();
+        let _ = self.over.send(true);
+        let _ = self.reader.await;
         std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Passes output on as it comes, and keeps it.
-async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out, kept: Arc<Mutex<Stream>>) {
+async fn pass_on(
+    from: Option<impl AsyncRead + Unpin>,
+    to: Out,
+    kept: Arc<Mutex<Stream>>,
+    mut ended: watch::Receiver<bool>,
+) {
     let Some(mut from) = from else { return };
     let mut buffer = vec![0; 16 * 1024];
     loop {
-        match from.read(&mut buffer).await {
+        let read = tokio::select! {
+            biased;
+            read = from.read(&mut buffer) => read,
+            () = silence_after(&mut ended) => return,
+        };
+        match read {
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 let bytes = &buffer[..count];
@@ -167,5 +180,12 @@ async fn pass_on(from: Option<impl AsyncRead + Unpin>, to: Out, kept: Arc<Mutex<
                 };
             }
         }
+    }
+}
+
+/// Returns when nothing came for a while after the command had ended.
+async fn silence_after(ended: &mut watch::Receiver<bool>) {
+    if ended.wait_for(|over| *over).await.is_ok() {
+        tokio::time::sleep(OUTPUT_AFTER_END).await;
     }
 }
