@@ -10,7 +10,7 @@ use onefold_core::error::{
 };
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
-    Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Status, StoredResult, decide,
+    Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Source, Status, StoredResult, decide,
 };
 use onefold_core::ports::{Clock, FaultPoint, Store};
 use onefold_core::retry::{Category, Schedule};
@@ -24,6 +24,7 @@ use crate::call::{CallFailure, Meaning};
 use crate::held::{accepted, record_request, release_request, renew_request};
 use crate::kind::{Performs, encode};
 use crate::ledger::{Entrance, Ledger};
+use crate::meter::processed;
 use crate::operation::Operation;
 
 /// What became of an operation.
@@ -94,11 +95,12 @@ impl<S: Store, C: Performs> Operation<S, C> {
         if terms.contract.class() == EffectClass::Pure && !terms.remember {
             return unremembered::<C, T, _, _>(&ledger.inner.settings.clock, claim, started, effect).await;
         }
+        let source = claim.origin.source;
         match ledger.inner.front.claim(claim).await? {
             Claim::Granted(lease) => {
                 // The grant is here: from now on the attempt runs to its end, whoever waits for it.
                 let attempt = Attempt::new(lease, Arc::clone(&ledger.inner.settings.clock), started);
-                let holding = Holding { ledger, terms, attempt, _entrance: entrance };
+                let holding = Holding { ledger, terms, attempt, source, _entrance: entrance };
                 let running = tokio::spawn(holding.run::<C, T, F, Fut>(effect));
                 running
                     .await
@@ -169,6 +171,7 @@ struct Holding<S: Store> {
     ledger: Ledger<S>,
     terms: Arc<Terms>,
     attempt: Attempt,
+    source: Source,
     /// Keeps a shutdown waiting until the outcome is recorded.
     _entrance: Entrance<S>,
 }
@@ -299,6 +302,8 @@ impl<S: Store> Holding<S> {
 
     async fn record(&self, outcome: Outcome) -> Result<Recorded> {
         let request = record_request(&self.ledger, &self.terms, self.attempt.lease().into(), outcome);
+        let took = self.attempt.lease().deadline_in.saturating_sub(self.attempt.remaining());
+        processed(self.source, &self.terms.kind, took);
         self.ledger.inner.recorder.record(request).await
     }
 }
