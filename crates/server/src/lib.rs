@@ -14,6 +14,7 @@
 //! | `identity` | who calls, and what a role may do |
 //! | `api` | the ledger over HTTP |
 //! | `serve` | listening and draining |
+//! | `measure` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
 //! | `table`, `log` | what people see |
 
@@ -27,6 +28,7 @@ mod declaration;
 mod exit;
 mod identity;
 mod log;
+mod measure;
 mod question;
 mod serve;
 mod table;

@@ -23,6 +23,7 @@ use crate::api::{self, Api, Gate, Shared};
 use crate::app::{App, Opener};
 use crate::config::Config;
 use crate::identity::{Credentials, first_token};
+use crate::measure;
 
 /// How long a client may take to send its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
@@ -45,7 +46,7 @@ impl Server {
     /// Opens the database and binds the address; whatever is wrong is known before anything is served.
     pub(crate) async fn bind(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
         // First: a recorder that comes later has missed what was counted before.
-        let metrics = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().ok();
+        let metrics = measure::start();
         let listener = TcpListener::bind(config.listen).await.map_err(|cause| {
             Error::new(ADDRESS_UNAVAILABLE, format!("{} cannot be listened on: {cause}", config.listen))
                 .caused_by(cause)
@@ -79,6 +80,7 @@ impl Server {
     /// Serves until a signal to stop, then lets what is under way end.
     pub(crate) async fn serve(self) -> Result<()> {
         let mut stopped = Stop::listen()?;
+        let folding = self.api.metrics.clone().map(measure::fold);
         let graceful = GracefulShutdown::new();
         let room = Arc::new(Semaphore::new(self.connections_max));
         loop {
@@ -111,6 +113,9 @@ impl Server {
         drop(self.listener);
         if tokio::time::timeout(self.drain_for, graceful.shutdown()).await.is_err() {
             tracing::warn!("connections were still open when the time to drain was over");
+        }
+        if let Some(folding) = folding {
+            folding.abort();
         }
         self.api.app.ledger.shutdown(Shutdown::Drain { within: self.drain_for }).await;
         self.note.remove();
