@@ -179,3 +179,17 @@ fn a_server_says_where_it_is_and_what_to_try_next() {
     let named = lines.replace(env!("CARGO_BIN_EXE_onefold"), "onefold");
     text_is("welcome", &named);
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_a_command_quietly() {
+    let stage = Stage::new();
+    for words in [&["errors", "--json"][..], &["errors"], &["explain"]] {
+        let mut command = stage.command(words);
+        let mut child =
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(said.is_empty(), "{words:?}: {said}");
+    }
+}
