@@ -36,7 +36,9 @@ impl Gate {
 
     fn knows(&self, host: &str) -> bool {
         let host = host.to_ascii_lowercase();
-        self.names.contains(&host)
+        // A configured name without a port is that name on any port: a proxy may stand before it.
+        let bare = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        self.names.iter().any(|name| *name == host || (!name.contains(':') && name == bare))
     }
 
     /// Refuses a name that is not ours, which is how a web page reaches a local server, and a page that is not ours.
@@ -105,10 +107,11 @@ mod tests {
     #[test]
     fn only_our_own_names_and_pages_are_let_in() {
         let gate = Gate::new("127.0.0.1:7070".parse().unwrap(), &["Ledger.internal".to_owned()]);
-        let rows: [(&[_], bool); 8] = [
+        let rows: [(&[_], bool); 9] = [
             (&[("host", "127.0.0.1:7070")], true),
             (&[("host", "LOCALHOST:7070")], true),
             (&[("host", "ledger.internal")], true),
+            (&[("host", "ledger.internal:8443")], true),
             (&[("host", "evil.example:7070")], false),
             (&[("host", "127.0.0.1:7071")], false),
             (&[("host", "localhost:7070"), ("origin", "http://localhost:7070")], true),
