@@ -100,3 +100,32 @@ async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
     claim(&store, &random, "AFTER").await.unwrap();
     assert_eq!(store.find(vec![key(&terms, &format!("SMALL-{claims}"))]).await.unwrap(), [None]);
 }
+
+#[tokio::test]
+async fn a_transaction_that_the_full_disk_ended_leaves_the_next_one_free() {
+    let folder = Folder::new();
+    let store = open(&folder, Some(400_000)).await;
+    store
+        .transaction(async |tx| {
+            sqlx::raw_sql("CREATE TABLE notes (text BLOB)").execute(tx).await.unwrap();
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let fill = async |bytes: i64| {
+        let mut tx = store.begin().await?;
+        let insert = sqlx::query("INSERT INTO notes VALUES (zeroblob(?1))").bind(bytes);
+        let inserted = insert.execute(&mut *tx).await.map_err(|cause| onefold_sqlite::fault(&cause));
+        match inserted {
+            Ok(_) => tx.commit().await.map(|()| true),
+            Err(fault) => {
+                assert_eq!(fault, onefold_core::persistence::Fault::OutOfSpace);
+                Ok(false)
+            }
+        }
+    };
+    for _ in 0..10 {
+        assert!(!fill(500_000).await.unwrap(), "there is no room for this");
+    }
+    assert!(fill(100).await.unwrap(), "and there is for that");
+}
