@@ -46,16 +46,12 @@ impl Transact for Sqlite {
         done: Option<Completion>,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            match done {
-                Some(completion) => {
-                    let entry = performed(request, completion, self.inner.clock.now())?;
-                    record(connection, &entry).await
-                }
-                None => {
-                    run(connection, "ROLLBACK TO onefold_once", []).await?;
-                    run(connection, "RELEASE onefold_once", []).await
-                }
-            }
+            let Some(completion) = done else {
+                run(connection, "ROLLBACK TO onefold_once", []).await?;
+                return run(connection, "RELEASE onefold_once", []).await;
+            };
+            let entry = performed(request, completion, self.inner.clock.now())?;
+            record(connection, &entry).await
         })
     }
 }
