@@ -20,3 +20,33 @@ pub fn catch_panics() -> PanicLayer {
 fn answered(_panic: Box<dyn Any + Send + 'static>) -> Response {
     Rejection::from(Error::new(INTERNAL_ERROR, "a handler panicked")).into_response()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use axum::body::Body;
+    use axum::http::Request;
+    use axum::routing::get;
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+
+    use crate::answer_every_error;
+
+    async fn broken() {
+        panic!("the password is hush");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_problem_without_its_message() {
+        let app: Router = answer_every_error(Router::new().route("/broken", get(broken)));
+        let request = Request::get("/broken").header("x-correlation-id", "corr-7").body(Body::empty()).unwrap();
+        let response = app.oneshot(request).await.unwrap();
+        assert_eq!(response.status(), 500);
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let problem: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!((&problem["code"], &problem["correlationId"]), (&"INTERNAL_ERROR".into(), &"corr-7".into()));
+        let text = problem.to_string();
+        assert!(!text.contains("hush") && !text.contains("panick"), "{text}");
+    }
+}

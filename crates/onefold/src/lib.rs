@@ -87,7 +87,7 @@ pub use onefold_runtime::{
     TooLate, Void,
 };
 #[cfg(feature = "sqlite")]
-pub use onefold_sqlite::{Options as SqliteOptions, Sqlite};
+pub use onefold_sqlite::{Options as SqliteOptions, Sqlite, fault as sqlite_fault};
 
 /// Errors over HTTP for one's own axum service.
 #[cfg(feature = "http")]

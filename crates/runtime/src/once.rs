@@ -64,7 +64,9 @@ impl<S: Transact> Operation<S, Local> {
                         Ok(Once::Performed(value))
                     }
                     Err(error) => {
-                        store.leave(connection, &request, None).await?;
+                        // Where the store took the transaction back by itself there is nothing to leave, and the cause
+                        // is what the work says.
+                        let _ = store.leave(connection, &request, None).await;
                         Err(error)
                     }
                 }

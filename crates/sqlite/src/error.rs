@@ -7,6 +7,7 @@ use onefold_core::error::{
     Code, DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, LIMIT_EXCEEDED,
     PROGRAMMING_INVARIANT_VIOLATED, RUN_AGAIN,
 };
+use onefold_core::persistence::Fault;
 use rusqlite::ffi;
 
 /// A failure on an open connection.
@@ -37,14 +38,46 @@ fn native(extended: i32) -> &'static str {
 
 /// A failure on the user's own connection.
 pub(crate) fn translate_sqlx(cause: sqlx::Error) -> Error {
-    let extended =
-        cause.as_database_error().and_then(sqlx::error::DatabaseError::code).and_then(|code| code.parse().ok());
+    let extended = extended(&cause);
     let (code, detail) = match (extended, &cause) {
         (Some(extended), _) => named(extended),
         (None, sqlx::Error::PoolTimedOut) => (DATABASE_BUSY, "no connection became free in time"),
         (None, _) => (DATABASE_UNAVAILABLE, "the connection failed"),
     };
-    Error::new(code, detail).caused_by(cause)
+    let error = Error::new(code, detail).caused_by(cause);
+    match extended {
+        Some(extended) => error.stored_as(native(extended)),
+        None => error,
+    }
+}
+
+fn extended(error: &sqlx::Error) -> Option<i32> {
+    error.as_database_error().and_then(sqlx::error::DatabaseError::code).and_then(|code| code.parse().ok())
+}
+
+/// What went wrong on the user's own connection, for [`Constraints`](onefold_core::persistence::Constraints).
+///
+/// The extended result code alone decides what it is. The constraint is what SQLite says after it: the name of a
+/// check, `table.column` of a unique index or a missing value, the text of `RAISE` in a trigger; a foreign key has none.
+pub fn fault(error: &sqlx::Error) -> Fault {
+    match (extended(error), error) {
+        (Some(extended), _) => {
+            let said = error.as_database_error().map(sqlx::error::DatabaseError::message).unwrap_or_default();
+            Fault::of_sqlite(extended, constraint(extended, said))
+        }
+        (None, sqlx::Error::PoolTimedOut) => Fault::TooManyConnections,
+        (None, sqlx::Error::Io(_) | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed) => Fault::ConnectionFailure,
+        // A row that does not fit what is read from it, a value that cannot be sent: defects, not outages.
+        (None, _) => Fault::Other { state: "DRIVER".into() },
+    }
+}
+
+/// The constraint that SQLite names in the message of this code.
+fn constraint(extended: i32, said: &str) -> Option<&str> {
+    match extended {
+        ffi::SQLITE_CONSTRAINT_TRIGGER => Some(said),
+        _ => said.split_once(" constraint failed: ").map(|(_, name)| name),
+    }
 }
 
 /// A failure to open a file, which names it.
@@ -105,5 +138,45 @@ mod tests {
             let cause = rusqlite::Error::SqliteFailure(ffi::Error::new(extended), None);
             assert_eq!(translate(cause).code(), code, "{extended}");
         }
+    }
+
+    /// What SQLite itself says of each broken constraint.
+    #[tokio::test]
+    async fn a_fault_names_its_constraint() {
+        use sqlx::{Connection as _, Executor as _};
+        let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        let schema = "PRAGMA foreign_keys = ON;
+            CREATE TABLE actors (id TEXT PRIMARY KEY);
+            CREATE TABLE cases (
+                reference TEXT NOT NULL UNIQUE,
+                status TEXT CONSTRAINT case_status_known CHECK (status = 'OPEN'),
+                actor TEXT REFERENCES actors (id)
+            );
+            CREATE TRIGGER refuse BEFORE INSERT ON cases WHEN NEW.reference = 'T' BEGIN
+                SELECT RAISE(ABORT, 'case_refused');
+            END;
+            INSERT INTO cases (reference) VALUES ('A');";
+        connection.execute(schema).await.unwrap();
+        let rows = [
+            ("INSERT INTO cases (reference) VALUES ('A')", "UniqueViolation", Some("cases.reference")),
+            ("INSERT INTO cases VALUES ('B', 'SHUT', NULL)", "CheckViolation", Some("case_status_known")),
+            ("INSERT INTO cases (status) VALUES ('OPEN')", "NotNullViolation", Some("cases.reference")),
+            ("INSERT INTO cases VALUES ('B', 'OPEN', 'nobody')", "ForeignKeyViolation", None),
+            ("INSERT INTO cases (reference) VALUES ('T')", "Raised", Some("case_refused")),
+            ("INSERT INTO nowhere VALUES (1)", "Other", None),
+        ];
+        for (statement, kind, constraint) in rows {
+            let fault = fault(&connection.execute(statement).await.unwrap_err());
+            assert!(format!("{fault:?}").starts_with(kind), "{statement}: {fault:?}");
+            assert_eq!(fault.constraint(), constraint, "{statement}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_the_driver_is_an_outage_only_where_the_connection_failed() {
+        assert_eq!(fault(&sqlx::Error::PoolTimedOut), Fault::TooManyConnections);
+        assert_eq!(fault(&sqlx::Error::PoolClosed), Fault::ConnectionFailure);
+        assert_eq!(fault(&sqlx::Error::WorkerCrashed), Fault::ConnectionFailure);
+        assert!(matches!(fault(&sqlx::Error::RowNotFound), Fault::Other { .. }));
     }
 }

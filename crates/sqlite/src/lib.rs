@@ -46,6 +46,7 @@ use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
 
+pub use error::fault;
 pub use migrate::Migration;
 pub use open::Options;
 pub use transaction::Tx;

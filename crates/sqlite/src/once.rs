@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use onefold_core::error::DATABASE_BUSY;
+use onefold_core::error::{DATABASE_BUSY, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::ledger::{Completion, Entry, Once, OnceRequest, once, performed};
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::{BoxFuture, Entered, Transact};
-use onefold_core::{Result, Timestamp};
+use onefold_core::{Error, Result, Timestamp};
 use sqlx::Sqlite as Driver;
 use sqlx::sqlite::{SqliteArguments, SqliteConnection};
 
@@ -46,14 +46,12 @@ impl Transact for Sqlite {
         done: Option<Completion>,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            match done {
-                Some(completion) => {
-                    let entry = performed(request, completion, self.inner.clock.now())?;
-                    run(connection, sql::INSERT, row::cells(&entry)).await?;
-                }
-                None => run(connection, "ROLLBACK TO onefold_once", []).await?,
-            }
-            run(connection, "RELEASE onefold_once", []).await
+            let Some(completion) = done else {
+                run(connection, "ROLLBACK TO onefold_once", []).await?;
+                return run(connection, "RELEASE onefold_once", []).await;
+            };
+            let entry = performed(request, completion, self.inner.clock.now())?;
+            record(connection, &entry).await
         })
     }
 }
@@ -78,6 +76,26 @@ impl Sqlite {
             }
         }
     }
+}
+
+/// Records what was performed, if the transaction that it was performed in is still there.
+///
+/// SQLite takes a transaction back by itself when the disk is full or fails. Work that looks away from that would
+/// have its record written on its own, so the record waits in a savepoint until that of the work is found.
+async fn record(connection: &mut SqliteConnection, entry: &Entry) -> Result<()> {
+    run(connection, "SAVEPOINT onefold_record", []).await?;
+    if let Err(error) = run(connection, sql::INSERT, row::cells(entry)).await {
+        // Without its record the work must not be committed either.
+        let _ = run(connection, "ROLLBACK TO onefold_once", []).await;
+        let _ = run(connection, "RELEASE onefold_once", []).await;
+        return Err(error);
+    }
+    let Err(cause) = run(connection, "RELEASE onefold_once", []).await else { return Ok(()) };
+    run(connection, "ROLLBACK TO onefold_record", []).await?;
+    run(connection, "RELEASE onefold_record", []).await?;
+    Err(Error::new(PROGRAMMING_INVARIANT_VIOLATED, "the transaction ended during the work, which did not say so")
+        .hint("let the work pass on the errors of its statements")
+        .caused_by(cause))
 }
 
 async fn find(connection: &mut SqliteConnection, key: &OperationKey) -> Result<Option<Entry>> {

@@ -9,6 +9,8 @@ use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::ports::{Clock, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::{Connection, OpenFlags};
+use sqlx::Connection as _;
+use sqlx::SqliteConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::clock::StoreClock;
@@ -76,8 +78,14 @@ impl Sqlite {
             Some(bytes) => connect.pragma("max_page_count", pages(bytes).to_string()),
             None => connect,
         };
-        let pool =
-            SqlitePoolOptions::new().max_connections(4).acquire_timeout(options.begin_wait).connect_lazy_with(connect);
+        // SQLite ends a transaction itself when the disk is full or fails, and the driver goes on counting it as begun:
+        // such a connection would refuse every further transaction.
+        let ended = |connection: &mut SqliteConnection| Ok(!connection.is_in_transaction());
+        let pool = SqlitePoolOptions::new()
+            .max_connections(4)
+            .acquire_timeout(options.begin_wait)
+            .before_acquire(move |connection, _| Box::pin(std::future::ready(ended(connection))))
+            .connect_lazy_with(connect);
         let inner = Inner {
             path,
             writer: Connected::new(opened.writer),

@@ -63,7 +63,8 @@ impl Sqlite {
 
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
     ///
-    /// What may only happen after the commit takes the [`Committed`] token.
+    /// What may only happen after the commit takes the [`Committed`] token. Where the future must be `Send`, as in a
+    /// handler, let `work` own what it needs (`async move`): borrowed captures do not compile there.
     pub async fn transaction<T>(&self, work: impl AsyncFn(&mut SqliteConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut tries = 1;
         loop {

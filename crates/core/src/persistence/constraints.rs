@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::Fault;
 use crate::error::{
-    Code, DATABASE_BUSY, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, DB_DEADLOCK_RETRYABLE,
-    DB_SERIALIZATION_RETRYABLE, Error, PROGRAMMING_INVARIANT_VIOLATED,
+    Code, DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE,
+    DB_DEADLOCK_RETRYABLE, DB_SERIALIZATION_RETRYABLE, Error, PROGRAMMING_INVARIANT_VIOLATED,
 };
 
 /// What each constraint of a schema means. A name that is not here is an invariant violation, not a guess.
@@ -55,6 +55,7 @@ impl Constraints {
             }
             Fault::OutOfSpace => DATABASE_FULL,
             Fault::ReadOnly => DATABASE_READ_ONLY,
+            Fault::Damaged => DATABASE_CORRUPT,
             Fault::Other { state } => {
                 let detail = format!("the database refused a statement with {state}");
                 return Error::new(PROGRAMMING_INVARIANT_VIOLATED, detail);
@@ -115,6 +116,7 @@ mod tests {
             ("57014", DATABASE_UNAVAILABLE),
             ("57P01", DATABASE_UNAVAILABLE),
             ("25006", DATABASE_READ_ONLY),
+            ("XX001", DATABASE_CORRUPT),
             ("42P01", PROGRAMMING_INVARIANT_VIOLATED),
         ];
         for (state, code) in rows {
@@ -131,6 +133,9 @@ mod tests {
             (13, None, DATABASE_FULL),
             (1032, None, DATABASE_READ_ONLY),
             (266, None, DATABASE_UNAVAILABLE),
+            (15, None, DATABASE_UNAVAILABLE),
+            (11, None, DATABASE_CORRUPT),
+            (26, None, DATABASE_CORRUPT),
         ];
         for (extended, constraint, code) in sqlite {
             assert_eq!(known().error(&Fault::of_sqlite(extended, constraint)).code(), code, "{extended}");

@@ -48,6 +48,8 @@ pub enum Fault {
     Shutdown,
     /// The database does not take writes: a standby, or a file without permission.
     ReadOnly,
+    /// The stored data is damaged.
+    Damaged,
     /// Anything else.
     Other {
         /// The SQLSTATE or result code.
@@ -74,6 +76,7 @@ impl Fault {
             "57014" => Self::QueryCancelled,
             "57P01" | "57P02" | "57P03" => Self::Shutdown,
             "25006" => Self::ReadOnly,
+            "XX001" | "XX002" => Self::Damaged,
             _ if state.starts_with("08") => Self::ConnectionFailure,
             _ => Self::Other { state: Arc::from(state) },
         }
@@ -95,7 +98,10 @@ impl Fault {
             (_, 5 | 6) => Self::RowsHeld,
             (_, 8) => Self::ReadOnly,
             (_, 9) => Self::QueryCancelled,
-            (_, 10 | 14) => Self::ConnectionFailure,
+            // NOMEM, IOERR, CANTOPEN, PROTOCOL
+            (_, 7 | 10 | 14 | 15) => Self::ConnectionFailure,
+            // CORRUPT, NOTADB
+            (_, 11 | 26) => Self::Damaged,
             (_, 13) => Self::OutOfSpace,
             _ => Self::Other { state: Arc::from(extended.to_string()) },
         }
@@ -118,6 +124,7 @@ impl Fault {
             | Self::QueryCancelled
             | Self::Shutdown
             | Self::ReadOnly
+            | Self::Damaged
             | Self::Other { .. } => None,
         }
     }

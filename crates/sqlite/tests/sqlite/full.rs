@@ -9,9 +9,12 @@ use onefold_conformance::{ManualClock, SeededRandom};
 use onefold_core::error::DATABASE_FULL;
 use onefold_core::fingerprint::{Mode, Subject};
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Lease, Origin, Recorded, Source, Status};
+use onefold_core::operation::OperationId;
+use onefold_core::persistence::Constraints;
 use onefold_core::ports::{Act as _, Look as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::Jitter;
 use onefold_core::{Error, Result};
+use onefold_runtime::{Kind, Ledger, Once, Settings, Shutdown};
 use onefold_sqlite::{Options, Sqlite};
 
 use crate::harness::Folder;
@@ -99,4 +102,81 @@ async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
     );
     claim(&store, &random, "AFTER").await.unwrap();
     assert_eq!(store.find(vec![key(&terms, &format!("SMALL-{claims}"))]).await.unwrap(), [None]);
+}
+
+#[tokio::test]
+async fn a_transaction_that_the_full_disk_ended_leaves_the_next_one_free() {
+    let folder = Folder::new();
+    let store = open(&folder, Some(400_000)).await;
+    store
+        .transaction(async |tx| {
+            sqlx::raw_sql("CREATE TABLE notes (text BLOB)").execute(tx).await.unwrap();
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let fill = async |bytes: i64| {
+        let mut tx = store.begin().await?;
+        let insert = sqlx::query("INSERT INTO notes VALUES (zeroblob(?1))").bind(bytes);
+        let inserted = insert.execute(&mut *tx).await.map_err(|cause| onefold_sqlite::fault(&cause));
+        match inserted {
+            Ok(_) => tx.commit().await.map(|()| true),
+            Err(fault) => {
+                assert_eq!(fault, onefold_core::persistence::Fault::OutOfSpace);
+                Ok(false)
+            }
+        }
+    };
+    for _ in 0..10 {
+        assert!(!fill(500_000).await.unwrap(), "there is no room for this");
+    }
+    assert!(fill(100).await.unwrap(), "and there is for that");
+}
+
+async fn note(tx: &mut sqlx::SqliteConnection, bytes: i64) -> Result<()> {
+    let inserted = sqlx::query("INSERT INTO notes VALUES (zeroblob(?1))").bind(bytes).execute(tx).await;
+    inserted.map(drop).map_err(|cause| Constraints::new().error(&onefold_sqlite::fault(&cause)))
+}
+
+/// SQLite took the whole transaction back, whatever the work makes of it.
+#[tokio::test]
+async fn work_that_looks_away_from_a_full_disk_is_not_recorded_as_performed() {
+    let folder = Folder::new();
+    let store = open(&folder, Some(400_000)).await;
+    rusqlite::Connection::open(folder.path()).unwrap().execute_batch("CREATE TABLE notes (text BLOB)").unwrap();
+    let ledger = Ledger::open(store.clone(), Settings::default()).unwrap();
+    let notes = ledger.kind(Kind::local("note.keep")).unwrap();
+    let operation = || notes.operation(OperationId::parse("N-1").unwrap());
+
+    let mut tx = store.begin().await.unwrap();
+    let seen: Result<Once<u8>> = operation()
+        .once_in(&mut tx, &"x", async |tx| {
+            note(tx, 100).await?;
+            let _ = note(tx, 500_000).await;
+            Ok(1)
+        })
+        .await;
+    assert!(seen.is_err(), "{seen:?}");
+    let _ = tx.commit().await;
+
+    let mut tx = store.begin().await.unwrap();
+    let told: Result<Once<u8>> = operation()
+        .once_in(&mut tx, &"x", async |tx| {
+            note(tx, 500_000).await?;
+            Ok(2)
+        })
+        .await;
+    assert_eq!(told.unwrap_err().code(), DATABASE_FULL, "the work's own error is told");
+    drop(tx);
+
+    let mut tx = store.begin().await.unwrap();
+    let performed: Result<Once<u8>> = operation()
+        .once_in(&mut tx, &"x", async |tx| {
+            note(tx, 100).await?;
+            Ok(3)
+        })
+        .await;
+    tx.commit().await.unwrap();
+    assert_eq!(performed.unwrap(), Once::Performed(3));
+    ledger.shutdown(Shutdown::Now).await;
 }

@@ -1,0 +1,1 @@
+SELECT standing FROM case_actors WHERE id = ?1

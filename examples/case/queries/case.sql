@@ -1,0 +1,1 @@
+SELECT id, title, subject, submitted_by, status, submitted_at FROM cases WHERE id = ?1

@@ -1,0 +1,1 @@
+SELECT status FROM cases WHERE id = ?1

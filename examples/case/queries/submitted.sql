@@ -1,0 +1,1 @@
+SELECT submission, answer FROM cases WHERE idempotency_key = ?1

@@ -1,0 +1,149 @@
+//! The use case: check, execute and record in one commit, in the service's own transaction.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold::core::effect::Local;
+use onefold::core::ports::Clock;
+use onefold::error::{Error, Result, Violation};
+use onefold::{Kind, KindHandle, Ledger, Once, OperationId, Settings, Shutdown, Sqlite, SystemClock};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{SqliteConnection, SqlitePool};
+use time::OffsetDateTime;
+
+use crate::errors::CASE_DUPLICATE_SUBMISSION;
+use crate::request::Submission;
+use crate::result::{IdempotencyDecision, SubmitCaseApplicationError, SubmitCaseResult, Submitted};
+use crate::rules::{Verdict, judge};
+use crate::store::{self, Case};
+
+/// Connections that only read.
+const READERS_MAX: u32 = 4;
+
+/// Takes and shows cases. Cheap to clone.
+#[derive(Clone)]
+pub struct Cases {
+    store: Sqlite,
+    ledger: Ledger<Sqlite>,
+    submissions: KindHandle<Sqlite, Local>,
+    /// Reading does not wait behind transactions.
+    readers: SqlitePool,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why a submission is not performed: decided otherwise, or the store failed.
+enum Stop {
+    Decided(IdempotencyDecision),
+    Store(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl Cases {
+    /// Opens the file of the ledger and the cases; a write transaction of another process is waited for this long.
+    pub async fn open(path: &Path, busy_wait: Duration) -> Result<Self> {
+        let options = onefold::SqliteOptions { busy_wait, ..onefold::sqlite_options() };
+        let store = Sqlite::open(path, options).await?;
+        store::migrate(&store).await?;
+        let ledger = Ledger::open(store.clone(), Settings::default())?;
+        let submissions = ledger.kind(Kind::local("case.submit"))?;
+        let reading = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(busy_wait);
+        let readers = SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(reading);
+        Ok(Self { store, ledger, submissions, readers, clock: Arc::new(SystemClock) })
+    }
+
+    /// Submits a case under a key: performed once, whatever fails; contention runs it again.
+    ///
+    /// Owns what it needs, so that the future may move between threads.
+    pub async fn submit(self, key: OperationId, submission: Submission) -> IdempotencyDecision {
+        let store = self.store.clone();
+        let ended = store.transaction(async move |tx| self.submit_in(tx, &key, &submission).await).await;
+        ended.map_or_else(
+            |error| IdempotencyDecision::failed(SubmitCaseApplicationError::of_store(&error)),
+            onefold::Committed::into_inner,
+        )
+    }
+
+    async fn submit_in(
+        &self,
+        tx: &mut SqliteConnection,
+        key: &OperationId,
+        submission: &Submission,
+    ) -> Result<IdempotencyDecision> {
+        let operation = self.submissions.operation(key.clone());
+        let once = operation.once_in(tx, submission, async |tx| self.perform(tx, key.as_str(), submission).await);
+        match once.await {
+            Ok(Once::Performed(submitted)) => {
+                Ok(IdempotencyDecision::FirstAttempt(SubmitCaseResult::Accepted(submitted)))
+            }
+            Ok(Once::Replayed(submitted)) => {
+                Ok(IdempotencyDecision::ReplayCompleted(SubmitCaseResult::Duplicate(submitted)))
+            }
+            Ok(Once::Conflict) => Ok(IdempotencyDecision::ConflictWithDifferentPayload),
+            Ok(Once::InFlight { retry_after }) => Ok(IdempotencyDecision::InProgress { retry_after }),
+            // Nothing was recorded: a mended submission may come under the same key.
+            Err(Stop::Decided(decision)) => Ok(decision),
+            Err(Stop::Store(error)) => Err(error),
+        }
+    }
+
+    async fn perform(&self, tx: &mut SqliteConnection, key: &str, submission: &Submission) -> Result<Submitted, Stop> {
+        let known = store::known(tx, submission).await?;
+        let warnings = match judge(submission, known, self.today().date()) {
+            Verdict::Accept(warnings) => warnings,
+            Verdict::Reject(findings) => {
+                let rejected = SubmitCaseResult::Rejected { findings };
+                return Err(Stop::Decided(IdempotencyDecision::FirstAttempt(rejected)));
+            }
+            Verdict::Refuse(refused) => return Err(Stop::Decided(IdempotencyDecision::failed(refused))),
+        };
+        let submitted = self.accepted(warnings);
+        match store::insert(tx, key, submission, &submitted).await {
+            Ok(()) => Ok(submitted),
+            Err(error) if error.code() == CASE_DUPLICATE_SUBMISSION => {
+                Err(Stop::Decided(kept_before(tx, key, submission).await?))
+            }
+            Err(error) => Err(Stop::Store(error)),
+        }
+    }
+
+    fn accepted(&self, warnings: Vec<Violation>) -> Submitted {
+        let id = uuid::Uuid::new_v4().simple().to_string().to_ascii_uppercase();
+        Submitted { case_id: format!("CASE-{}", &id[..12]), submitted_at: self.clock.now().to_string(), warnings }
+    }
+
+    fn today(&self) -> OffsetDateTime {
+        let micros = i128::from(self.clock.now().as_micros());
+        OffsetDateTime::from_unix_timestamp_nanos(micros * 1_000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+    }
+
+    /// The case of this id.
+    pub async fn find(&self, id: &str) -> Result<Option<Case>> {
+        store::case(&self.readers, id).await
+    }
+
+    /// Lets what is under way end.
+    pub async fn close(&self) {
+        self.ledger.shutdown(Shutdown::Drain { within: Duration::from_secs(5) }).await;
+        self.readers.close().await;
+    }
+}
+
+/// A case stands under the key that the ledger does not know: it was imported, or the ledger's entry was pruned.
+async fn kept_before(
+    tx: &mut SqliteConnection,
+    key: &str,
+    submission: &Submission,
+) -> Result<IdempotencyDecision, Stop> {
+    Ok(match store::submitted(tx, key).await? {
+        Some((kept, answer)) if kept == store::as_kept(submission) => {
+            IdempotencyDecision::ReplayCompleted(SubmitCaseResult::Duplicate(answer))
+        }
+        Some(_) | None => IdempotencyDecision::ConflictWithDifferentPayload,
+    })
+}
