@@ -39,7 +39,10 @@ fn fuzz(root: &Path) -> Result<(), String> {
     // What is not there need not be removed.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let server = Server::start(&target.join("debug/onefold"), &folder)?;
+    let program = target.join("debug/onefold");
+    let server = Server::start(&program, &folder)?;
+    let settings = folder.join("schemathesis.toml");
+    std::fs::write(&settings, known(&program, &folder)?).map_err(|error| format!("{}: {error}", settings.display()))?;
     let mut command = GENERATOR.program(root, "schemathesis")?;
     command.current_dir(&folder).stdin(Stdio::null());
     command.args(["run", &format!("{}/openapi.json", server.url), "--checks", CHECKS]);
@@ -51,6 +54,42 @@ fn fuzz(root: &Path) -> Result<(), String> {
     }
     println!("$ schemathesis run {}/openapi.json --checks {CHECKS} --seed {SEED}", server.url);
     within(WITHIN, &mut command)
+}
+
+/// Makes an operation that completed and one that nobody knows the outcome of, and has the generator use their
+/// names often: an invented name only finds nothing.
+fn known(program: &Path, folder: &Path) -> Result<String, String> {
+    let onefold = |args: &[&str]| {
+        let mut command = clean(program, folder);
+        // A command that is killed is what an unknown outcome looks like; how `run` then ends does not matter.
+        command.args(args).stdin(Stdio::null()).output().map_err(|error| format!("onefold {args:?}: {error}"))
+    };
+    onefold(&["run", "--id", "done", "--", "true"])?;
+    onefold(&["run", "--id", "unsure", "--", "sh", "-c", "kill -9 $$"])?;
+    let listed: Value = serde_json::from_slice(&onefold(&["operations", "--json"])?.stdout)
+        .map_err(|error| format!("onefold operations: {error}"))?;
+    let items = listed["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let each = |name: &str| items.iter().filter_map(|item| item[name].as_str()).collect::<Vec<_>>();
+    let (operations, incidents) = (each("operation"), each("incident"));
+    if operations.len() != 2 || incidents.len() != 1 {
+        return Err(format!("two operations and one incident were made, but there is {listed}"));
+    }
+    let mut text = String::new();
+    for (name, values) in [("operation", operations), ("incident", incidents), ("code", vec!["lease-ended"])] {
+        text += &format!("[dictionaries.{name}]\nvalues = {values:?}\n");
+        text += &format!("[parameters.\"path.{name}\"]\ndictionary = \"{name}\"\nprobability = 0.7\n");
+    }
+    Ok(text)
+}
+
+/// The program in this folder, with nothing in its environment that could bend it.
+fn clean(program: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ONEFOLD_")) {
+        command.env_remove(name);
+    }
+    command.current_dir(folder);
+    command
 }
 
 /// Runs a program to its end, or ends it.
@@ -87,11 +126,8 @@ impl Server {
     /// A server with a database of its own in this folder.
     fn start(program: &Path, folder: &Path) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("the server cannot be started: {error}");
-        let mut command = Command::new(program);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ONEFOLD_")) {
-            command.env_remove(name);
-        }
-        command.current_dir(folder).args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+        let mut command = clean(program, folder);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
         let log = File::create(folder.join("server.log")).map_err(failed)?;
         let mut running =
             Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().map_err(failed)?);
