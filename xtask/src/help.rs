@@ -36,6 +36,8 @@ Suites, in order:
   doctests     the examples in the documentation
   examples     every example is built and run
   openapi      docs/openapi.json is valid OpenAPI 3.1, by a validator in Python
+  fuzz-api     requests that schemathesis makes from /openapi.json meet a running
+               server: no 5xx, and every answer as described; at most 3 minutes
   bench-smoke  every benchmark runs briefly; only with --require-all or --only
 
 Options:

@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::args::{Options, Size};
 use crate::step::{Context, Ready, Step, Tally, always};
 use crate::targets::{self, Group};
-use crate::{bench, cargo, examples, libtest, openapi, tidy};
+use crate::{bench, cargo, examples, fuzz_api, libtest, openapi, tidy};
 
 /// Every suite of `cargo xtask test`.
 pub(crate) const SUITES: &[Step] = &[
@@ -21,6 +21,7 @@ pub(crate) const SUITES: &[Step] = &[
     Step::new("doctests", always, doctests),
     Step::new("examples", always, examples::run),
     Step::new("openapi", openapi::ready, openapi::run),
+    Step::new("fuzz-api", fuzz_api::ready, fuzz_api::run),
     Step::new(BENCH_SMOKE, bench_smoke_ready, bench_smoke),
 ];
 

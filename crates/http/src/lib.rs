@@ -34,7 +34,7 @@ mod respond;
 
 pub use correlate::{Correlation, correlate};
 pub use extract::{Body, Path, Query, required_header};
-pub use panics::{PanicLayer, catch_panics};
+pub use panics::{PanicLayer, catch_panics, log_panics};
 pub use rejection::{Answered, Rejection};
 pub use respond::Projected;
 

@@ -17,6 +17,16 @@ pub fn catch_panics() -> PanicLayer {
     CatchPanicLayer::custom(answered as fn(Box<dyn Any + Send + 'static>) -> Response)
 }
 
+/// From now on a panic is a log line with its place and without its message, which may hold anything.
+///
+/// For a process whose stderr is its log. It needs a `tracing` subscriber: without one a panic says nothing.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string);
+        tracing::error!(place, "panicked");
+    }));
+}
+
 fn answered(_panic: Box<dyn Any + Send + 'static>) -> Response {
     Rejection::from(Error::new(INTERNAL_ERROR, "a handler panicked")).into_response()
 }

@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use onefold_core::Error;
 use onefold_core::error::{Code, Level, Line, Problem, ProblemContext, Sampler, Visibility};
+use onefold_core::incident::redact;
 
 use crate::correlate::Correlation;
 
@@ -76,7 +77,8 @@ impl IntoResponse for Rejection {
 
 /// One line, as loud as the code asks for; a flood of one code is one line with a count.
 ///
-/// A detail that the client is told may repeat what the client sent, so it stays out of the log.
+/// A detail that the client is told may repeat what the client sent, so it stays out of the log; what else is
+/// logged may come from a driver or an engine, which repeat values, so it is redacted.
 fn log(error: &Error, had_key: bool) {
     let code = error.code();
     let known = code.descriptor();
@@ -86,8 +88,8 @@ fn log(error: &Error, had_key: bool) {
         Line::LogAfter(missed) => missed,
     };
     let ours = known.visibility != Visibility::External;
-    let detail = ours.then(|| error.detail());
-    let cause = std::error::Error::source(error).map(ToString::to_string).filter(|_| ours);
+    let detail = ours.then(|| redact(error.detail()));
+    let cause = std::error::Error::source(error).filter(|_| ours).map(|cause| redact(&cause.to_string()));
     macro_rules! line {
         ($level:ident) => {
             tracing::$level!(

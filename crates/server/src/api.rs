@@ -10,7 +10,7 @@
 //! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
 //! | `gate` | who is let in |
-//! | `problem` | every error |
+//! | `problem`, `problems` | every error; which operation answers which |
 //! | `unheard` | grants whose caller is gone |
 
 mod claims;
@@ -21,6 +21,7 @@ mod incidents;
 mod openapi;
 mod operations;
 mod problem;
+mod problems;
 mod prune;
 mod records;
 mod shapes;

@@ -22,5 +22,8 @@ pub(crate) fn start(config: &Config, server: bool) -> Result<()> {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
     };
     drop(started);
+    if server {
+        onefold_http::log_panics();
+    }
     Ok(())
 }

@@ -61,13 +61,14 @@ const SECRET_NAMES: &[&str] = &[
     "signature",
 ];
 
-/// The first line of a text without what looks like a secret, a payload or an address of a person.
+/// The first line of a text without what looks like a secret, a payload, a statement or an address of a person.
 pub fn redact(text: &str) -> String {
     let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let (prose, payload) = line.find(['{', '[', '<']).map_or((line, false), |at| (&line[..at], true));
+    let (prose, statement) = statement_in(prose).map_or((prose, false), |at| (&prose[..at], true));
     let mut words: Vec<String> = Vec::new();
     let mut value_follows = false;
-    for word in prose.split_whitespace() {
+    for word in without_values(prose).split_whitespace() {
         let names_secret = names_secret(word);
         if value_follows && !names_secret {
             words.push("[redacted]".to_owned());
@@ -80,11 +81,62 @@ pub fn redact(text: &str) -> String {
             words.push(if looks_secret(word) { "[redacted]".to_owned() } else { word.to_owned() });
         }
     }
+    if statement {
+        words.push("[statement removed]".to_owned());
+    }
     if payload {
         words.push("[payload removed]".to_owned());
     }
     let joined: String = words.join(" ").chars().filter(|c| !c.is_control()).take(Message::CHARS_MAX).collect();
     joined
+}
+
+/// How a statement begins that a database repeats in its message.
+const STATEMENTS: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "VALUES"];
+
+fn statement_in(text: &str) -> Option<usize> {
+    let begins =
+        |keyword: &&str| text.match_indices(*keyword).map(|(at, _)| (at, at + keyword.len())).collect::<Vec<_>>();
+    let words = STATEMENTS.iter().flat_map(begins);
+    words.filter(|(_, end)| text[*end..].starts_with(' ')).map(|(at, _)| at).min()
+}
+
+/// What stands right before a value that a parser or a database repeats, and what ends the value.
+const VALUES: &[(&str, char)] = &[
+    ("string \"", '"'),
+    ("variant `", '`'),
+    ("integer `", '`'),
+    ("point `", '`'),
+    ("boolean `", '`'),
+    ("character `", '`'),
+    (")=(", ')'),
+    (" '", '\''),
+    ("('", '\''),
+    ("='", '\''),
+    (",'", '\''),
+];
+
+/// The same without the values that parsers and databases repeat; names stay.
+fn without_values(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, end)) =
+        VALUES.iter().filter_map(|(before, end)| Some((rest.find(before)? + before.len(), *end))).min()
+    {
+        kept.push_str(&rest[..at]);
+        kept.push_str("[redacted]");
+        let value = &rest[at..];
+        let mut escaped = false;
+        let closed = value.find(|c| {
+            let closes = c == end && !escaped;
+            escaped = c == '\\' && !escaped;
+            closes
+        });
+        // A value that does not end hides the rest.
+        rest = closed.map_or("", |closed| &value[closed..]);
+    }
+    kept.push_str(rest);
+    kept
 }
 
 fn names_secret(word: &str) -> bool {
@@ -128,6 +180,14 @@ mod tests {
             format!("mail to {marker}@example.com"),
             format!("key {marker}0123456789abcdef0123456789abcdef"),
             format!("timeout\n   at com.example.{marker}.call(X.java:1)"),
+            format!("near 'a {marker}'"),
+            format!("variable 'iban' is '{marker}', refused"),
+            format!("Key (email)=({marker} x) already exists"),
+            format!("no such column in SELECT {marker} FROM t"),
+            format!("no such table in INSERT INTO {marker} VALUES (?)"),
+            format!("invalid type: string \"a \\\" {marker}\", expected u64 at line 1"),
+            format!("unknown variant `{marker}`, expected one of `a`, `b`"),
+            format!("it ends in ('{marker}"),
         ] {
             assert!(!redact(&text).contains(marker), "{text} → {}", redact(&text));
         }
@@ -136,6 +196,9 @@ mod tests {
     #[test]
     fn what_helps_stays() {
         let text = "no answer from notice-service within 10s for 550e8400-e29b-41d4-a716-446655440000";
+        assert_eq!(redact(text), text);
+        let text =
+            "it can't update the customers' constraint \"cases_reference\" at db-1.internal:5432, unknown field `x`";
         assert_eq!(redact(text), text);
     }
 

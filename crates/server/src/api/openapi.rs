@@ -7,7 +7,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Shared, claims, health, incidents, operations, prune, records, verbs};
+use super::{Shared, claims, health, incidents, operations, problems, prune, records, verbs};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -68,5 +68,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
 
 /// The whole document.
 pub(crate) fn document() -> Document {
-    routes().split_for_parts().1
+    let mut document = routes().split_for_parts().1;
+    problems::describe(&mut document);
+    document
 }

@@ -7,6 +7,8 @@
 //! | `bad_bodies`, `bad_requests`, `bad_starts`, `full_disk` | whatever comes in, an answer that helps |
 //! | `help`, `shown`, `exits` | what people and shells see |
 //! | `run`, `run_unknown` | any command, once |
+//! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
+//! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
 //! | `stage`, `wire`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
@@ -23,11 +25,14 @@ mod help;
 mod identity;
 mod incidents;
 mod kinds;
+mod leaks;
+mod leaks_constructed;
 mod openapi;
 mod operations;
 mod records;
 mod run;
 mod run_unknown;
+mod scrape;
 mod seen;
 mod shown;
 mod stage;

@@ -78,6 +78,8 @@ impl Call {
 /// What came back.
 #[derive(Debug)]
 pub(crate) struct Answer {
+    /// Method and path of what it answers.
+    asked: (String, String),
     pub(crate) status: u16,
     head: String,
     pub(crate) body: Vec<u8>,
@@ -103,7 +105,8 @@ impl Answer {
         self.json()
     }
 
-    /// The body of an answer that must be a problem with this code; every problem says what to do next.
+    /// The body of an answer that must be a problem with this code; every problem says what to do next,
+    /// and is in the description of what was called.
     pub(crate) fn problem(&self, status: u16, code: &str) -> Value {
         let body = self.json();
         assert_eq!((self.status, body["code"].as_str()), (status, Some(code)), "{body}");
@@ -112,6 +115,7 @@ impl Answer {
             assert!(body[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {body}");
         }
         assert!(body["status"] == status && body["retryable"].is_boolean(), "{body}");
+        crate::openapi::describes(&self.asked.0, &self.asked.1, status, code);
         body
     }
 }
@@ -123,7 +127,7 @@ pub(crate) fn send(address: SocketAddr, call: &Call) -> Answer {
     let end = end.unwrap_or_else(|| panic!("no answer to {} {}: {bytes:?}", call.method, call.path));
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
-    Answer { status, head, body: bytes[end + 4..].to_vec() }
+    Answer { asked: (call.method.clone(), call.path.clone()), status, head, body: bytes[end + 4..].to_vec() }
 }
 
 /// Sends these bytes and reads until the other side ends the connection.

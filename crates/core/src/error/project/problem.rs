@@ -95,7 +95,7 @@ impl Problem {
             correlation_id: context.correlation_id.clone(),
             retryable: error.code().retryable(context.had_key),
             owner: known.owner.as_str().to_owned(),
-            violations: error.violations().to_vec(),
+            violations: if external { error.violations().to_vec() } else { Vec::new() },
             facts: if external { facts } else { BTreeMap::new() },
         }
     }
@@ -116,7 +116,14 @@ mod tests {
     #[test]
     fn internal_detail_never_leaves() {
         for code in [DATABASE_UNAVAILABLE, UNEXPECTED] {
-            let problem = Problem::of(&Error::new(code, "pg-7.internal:5432").hint("pg-7"), &ProblemContext::default());
+            let found = Violation {
+                path: "$.pg-7".into(),
+                code: "PG".into(),
+                message: "pg-7".into(),
+                severity: Severity::Error,
+            };
+            let error = Error::new(code, "pg-7.internal:5432").hint("pg-7").violating(vec![found]);
+            let problem = Problem::of(&error.with_fact("host", "pg-7"), &ProblemContext::default());
             assert!(!serde_json::to_string(&problem).unwrap().contains("pg-7"), "{code}");
         }
         let problem = Problem::of(&Error::new(LEASE_ENDED, "fence 3"), &ProblemContext::default());

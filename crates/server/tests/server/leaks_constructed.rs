@@ -1,0 +1,130 @@
+//! The codes that no call reaches here, each made with planted words wherever an error has room for them.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use axum::response::IntoResponse as _;
+use http_body_util::BodyExt as _;
+use onefold_core::Error;
+use onefold_core::error::{self as codes, Code, Severity, Violation, Visibility};
+use onefold_http::Rejection;
+
+/// What the server does not answer, or only in places where a test does not get it to.
+pub(crate) const CONSTRUCTED: &[Code] = &[
+    // What is recorded of dependencies: in incidents and outcomes, never as an answer of the API.
+    codes::DOWNSTREAM_UNAVAILABLE,
+    codes::DOWNSTREAM_TIMEOUT,
+    codes::DOWNSTREAM_REJECTED,
+    codes::RATE_LIMITED,
+    codes::MAINTENANCE,
+    codes::INVALID_WORKER_CONTRACT,
+    codes::PERMISSION,
+    codes::CONTENTION,
+    codes::STORE_UNAVAILABLE,
+    codes::PAYLOAD_CONFLICT,
+    codes::ATTEMPTS_EXHAUSTED,
+    codes::HOLDER_LOST,
+    codes::DUPLICATE_SUSPECTED,
+    codes::UNEXPECTED,
+    // Of the library, in the caller's own process.
+    codes::OUTCOME_NOT_RECORDED,
+    codes::TEMPLATE_INVALID,
+    codes::FINGERPRINT_KEY_MISSING,
+    codes::RESULT_NOT_KEPT,
+    codes::RESULT_UNREADABLE,
+    codes::OPTIMISTIC_LOCK_CONFLICT,
+    codes::VALIDATION_REJECTED,
+    // Of a database in a state that takes a broken disk, another process or a race.
+    codes::DATABASE_UNAVAILABLE,
+    codes::DATABASE_READ_ONLY,
+    codes::DATABASE_CORRUPT,
+    codes::DATABASE_TOO_NEW,
+    codes::DATABASE_IN_USE,
+    codes::DATABASE_FULL,
+    codes::RUN_AGAIN,
+    codes::DB_DEADLOCK_RETRYABLE,
+    codes::DB_SERIALIZATION_RETRYABLE,
+    codes::SHUTTING_DOWN,
+    codes::INTERNAL_ERROR,
+    // Of commands.
+    codes::TOKEN_NOT_FOUND,
+    codes::CONFIGURATION_INVALID,
+    codes::ADDRESS_UNAVAILABLE,
+    codes::SERVER_UNREACHABLE,
+    codes::COMMAND_FAILED,
+    codes::COMMAND_NOT_STARTED,
+    codes::COMMAND_KILLED,
+    // Of boundaries that stand in other services.
+    codes::REQUEST_HEADER_MISSING,
+    codes::IDEMPOTENCY_KEY_INVALID,
+    codes::EVENT_CONTRACT_INVALID,
+    codes::EVENT_VERSION_UNSUPPORTED,
+    codes::KAFKA_PUBLISH_FAILED,
+    codes::CAMUNDA_COMMAND_FAILED,
+    codes::MESSAGE_NOT_CORRELATED,
+];
+
+/// What drivers, engines and dependencies say: everything they know. Only names and addresses may reach the log.
+const CAUSES: [&str; 6] = [
+    "duplicate key violates \"cases_reference\" of db-1.internal:5432: Key (iban)=(m4rk3r-key) already exists",
+    "no such column: x in INSERT INTO m4rk3r_table VALUES ('m4rk3r-literal') at offset 12",
+    "Command 'COMPLETE' rejected: variable 'iban' has value 'm4rk3r-engine', expected {\"iban\": \"m4rk3r-json\"}",
+    "401 from db-1.internal: Authorization: Bearer m4rk3r-bearer was refused, password=m4rk3r-password",
+    "invalid type: string \"m4rk3r-decoded\", expected u64 at line 1",
+    "refused\n  at com.example.m4rk3r.Call(Call.java:7)",
+];
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn made(code: Code, said: &str) -> Error {
+    let violation = Violation {
+        path: "$.m4rk3r".to_owned(),
+        code: "RULE".to_owned(),
+        message: said.to_owned(),
+        severity: Severity::Error,
+    };
+    Error::new(code, said)
+        .hint(said)
+        .violating(vec![violation])
+        .with_fact("said", said)
+        .caused_by(std::io::Error::other(said.to_owned()))
+}
+
+/// What a client is told of an error, and what is logged of it at the most talkative.
+async fn told(error: Error) -> (String, String) {
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let logging = tracing_subscriber::fmt()
+        .with_env_filter("trace")
+        .with_writer(move || writer.clone())
+        .with_ansi(false)
+        .finish();
+    let response = tracing::subscriber::with_default(logging, || Rejection::from(error).into_response());
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    let log = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
+    (String::from_utf8_lossy(&bytes).into_owned(), log)
+}
+
+#[tokio::test]
+async fn no_constructed_error_tells_what_was_planted_in_it() {
+    for code in CONSTRUCTED {
+        for said in CAUSES {
+            let (body, log) = told(made(*code, said)).await;
+            let hides = code.descriptor().visibility != Visibility::External;
+            assert!(body.contains(code.as_str()), "{body}");
+            assert!(!hides || !(body.contains("m4rk3r") || body.contains("db-1")), "{body}");
+            assert!(log.contains(code.as_str()) && !log.contains("m4rk3r"), "{code}: {log}");
+        }
+    }
+}
