@@ -64,6 +64,8 @@ pub enum SubmitCaseApplicationError {
         code: Code,
         /// What.
         dependency: &'static str,
+        /// What it calls the failure itself; for the log alone.
+        native: Option<&'static str>,
     },
     /// Something that cannot be was found.
     InvariantViolation {
@@ -77,7 +79,7 @@ impl SubmitCaseApplicationError {
     pub fn of_store(error: &Error) -> Self {
         match error.code().descriptor().class {
             Class::Contention | Class::Dependency | Class::Operational => {
-                Self::TransientFailure { code: error.code(), dependency: "database" }
+                Self::TransientFailure { code: error.code(), dependency: "database", native: error.native() }
             }
             Class::Validation
             | Class::DomainRule
@@ -111,10 +113,13 @@ impl Coded for SubmitCaseApplicationError {
         }
     }
 
-    /// The detail of a broken invariant is for the log; its code lets none of it out.
+    /// What a store says, and the detail of a broken invariant, are for the log; their codes let none of it out.
     fn to_error(&self) -> Error {
         match self {
             Self::InvariantViolation { detail } => Error::new(self.code(), detail),
+            Self::TransientFailure { native: Some(native), .. } => {
+                Error::new(self.code(), self.safe_message()).stored_as(native)
+            }
             Self::DomainFailure(_) | Self::AuthorizationFailure { .. } | Self::TransientFailure { .. } => {
                 Error::new(self.code(), self.safe_message())
             }
