@@ -54,6 +54,7 @@ pub(crate) struct ClaimBody {
     request: Option<Box<RawValue>>,
     /// The caller's own digest of what is to be performed.
     #[serde(default)]
+    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     request_digest: Option<String>,
     /// What sort of effect the kind has; needed with the first claim of a kind that no configuration declares.
     #[serde(default)]
@@ -122,9 +123,10 @@ impl OneAnswer {
 
 /// The answer to a claim.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(tag = "claim", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[serde(tag = "claim", rename_all = "camelCase")]
 pub(crate) enum ClaimAnswer {
     /// Act, until the deadline.
+    #[serde(rename_all = "camelCase")]
     Granted {
         operation: String,
         fence: u64,
@@ -143,10 +145,12 @@ pub(crate) enum ClaimAnswer {
     /// It was done; here is what was recorded.
     Replay { operation: String, outcome: OutcomeView },
     /// Someone else holds a live lease.
+    #[serde(rename_all = "camelCase")]
     InFlight { operation: String, retry_after_seconds: u64 },
     /// The same id was used for another request.
     Conflict { operation: String, code: &'static str },
     /// Nobody knows whether it took hold; do not act.
+    #[serde(rename_all = "camelCase")]
     Unknown {
         operation: String,
         since: String,
@@ -156,6 +160,7 @@ pub(crate) enum ClaimAnswer {
         incident: Option<String>,
     },
     /// Backoff.
+    #[serde(rename_all = "camelCase")]
     Waiting { operation: String, until: String, retry_after_seconds: u64 },
 }
 
