@@ -59,7 +59,6 @@ const ARCHIVE: &[Code] = &[codes::STORE_UNAVAILABLE];
 /// What an operation can answer, beside [`EVERY`]. A batch answers the problems of its members inside its answer.
 fn groups(operation: &str) -> &'static [&'static [Code]] {
     match operation {
-        "health" => &[],
         "ready" => &[STORE],
         "metrics" | "groups" => &[TOKEN, STORE],
         "error_page" => &[TOKEN, STORE, PARAMETERS, PAGE],
@@ -77,6 +76,7 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
         "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION],
         "resolve_many" | "retry_many" | "ask_many" => &[TOKEN, STORE, ROLE, BODY, NAMES, KIND, OPERATION],
         "prune" => &[TOKEN, STORE, ROLE, BODY, ARCHIVE],
+        // `health` asks nobody.
         _ => &[],
     }
 }

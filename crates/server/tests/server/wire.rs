@@ -99,10 +99,12 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|cause| panic!("{cause}: {} {}", self.status, self.text()))
     }
 
-    /// The body of an answer that must be a success.
+    /// The body of an answer that must be a success, with the fields that are described.
     pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
-        self.json()
+        let body = self.json();
+        crate::openapi::describes_success(&self.asked.0, &self.asked.1, &body);
+        body
     }
 
     /// The body of an answer that must be a problem with this code; every problem says what to do next,
