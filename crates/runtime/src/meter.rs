@@ -64,7 +64,7 @@ pub(crate) fn store_error(operation: &'static str, error: &Error) {
         "onefold_store_errors_total",
         "operation" => operation,
         "sql_state" => error.native().unwrap_or("none").to_owned(),
-        "constraint" => "none",
+        "constraint" => "other",
     )
     .increment(1);
 }
