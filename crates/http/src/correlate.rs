@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use metrics::counter;
-use tracing::Instrument as _;
+use tracing::{Instrument as _, field};
 
 use crate::rejection::Answered;
 
@@ -32,7 +32,16 @@ pub async fn correlate(mut request: Request, next: Next) -> Response {
     let id = correlation_id(request.headers());
     let correlation = Correlation(id.clone(), route.clone());
     request.extensions_mut().insert(correlation.clone());
-    let span = tracing::info_span!("request", correlation_id = %id, route);
+    // Whoever knows more of the request fills in the rest.
+    let span = tracing::info_span!(
+        "request",
+        correlation_id = %id,
+        request_id = %uuid::Uuid::new_v4().simple(),
+        route,
+        actor = field::Empty,
+        operation_id = field::Empty,
+        business_key = field::Empty,
+    );
     let mut response = CURRENT.scope(correlation, next.run(request)).instrument(span).await;
     let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
     counter!(

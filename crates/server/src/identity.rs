@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use onefold_core::error::{AUTHENTICATION_REQUIRED, CONFIGURATION_INVALID};
 use onefold_core::operation::Tenant;
-use onefold_core::ports::{Share as _, Token};
+use onefold_core::ports::{Share as _, Store as _, Token};
 use onefold_core::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
@@ -200,6 +200,11 @@ impl Credentials {
         by_digest.extend(first.map(|digest| (digest, Identity::owner())));
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Known { at: Some(Instant::now()), by_digest };
         Ok(())
+    }
+
+    /// Who calls, as log lines name them.
+    pub(crate) fn pseudonym(&self, who: &Identity) -> String {
+        self.store.keyring().pseudonym(&who.name)
     }
 
     /// Whether anyone but the owner of the file has a token.

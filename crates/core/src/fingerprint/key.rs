@@ -54,6 +54,12 @@ pub struct Keyring {
 }
 
 impl Keyring {
+    /// A name that stands for another one in logs: the same for the same, and nobody without the key can tell for whom.
+    pub fn pseudonym(&self, name: &str) -> String {
+        let digest = self.current().digest("pseudonym", name.as_bytes());
+        digest[..16].iter().map(|byte| char::from(b"abcdefghijklmnop"[usize::from(byte & 15)])).collect()
+    }
+
     /// A ring that digests with `current` and still reads `old`.
     pub fn new(current: FingerprintKey, old: Vec<FingerprintKey>) -> Self {
         Self { current, old }

@@ -181,6 +181,7 @@ pub(crate) async fn claim(
 ) -> Result<Response, Problem> {
     need(&who, Permission::Act)?;
     let attempt_id = body.attempt_id;
+    tracing::Span::current().record("operation_id", &body.id).record("business_key", &body.business_key);
     let answer = claim_one(&api, &who, &correlation, body).await?;
     let granted = granted(&answer, attempt_id);
     let response = Json(answer).into_response();

@@ -9,9 +9,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use onefold_core::Error;
 use onefold_core::error::{REQUEST_ORIGIN_REFUSED, REQUEST_TOO_LARGE};
+use onefold_core::operation::OperationKey;
 
 use super::problem::Problem;
-use crate::identity::Credentials;
+use crate::identity::{Credentials, Identity};
 
 /// Answered without a token.
 const OPEN: [&str; 2] = ["/health", "/ready"];
@@ -78,11 +79,25 @@ pub(crate) async fn guard(
         let bearer = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let secret = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
         match credentials.identify(secret).await {
-            Ok(identity) => _ = request.extensions_mut().insert(identity),
+            Ok(identity) => {
+                say_who_and_what(credentials, &identity, request.uri().path());
+                request.extensions_mut().insert(identity);
+            }
             Err(error) => return Problem::from(error).into_response(),
         }
     }
     next.run(request).await
+}
+
+/// Log lines name the actor by a pseudonym and the operation by its id; neither is ever a metric's label.
+fn say_who_and_what(credentials: &Credentials, who: &Identity, path: &str) {
+    let span = tracing::Span::current();
+    span.record("actor", credentials.pseudonym(who));
+    let reference = path.strip_prefix("/v1/operations/").and_then(|rest| rest.split('/').next());
+    let key = reference.and_then(|reference| OperationKey::from_reference(who.tenant.clone(), reference).ok());
+    if let Some(key) = key {
+        span.record("operation_id", key.id.as_str());
+    }
 }
 
 /// Refuses a body that says itself that it is too large, before it is waited for.

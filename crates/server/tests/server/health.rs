@@ -33,6 +33,25 @@ fn every_answer_carries_the_callers_correlation_id() {
 }
 
 #[test]
+fn a_log_line_names_the_request_the_operation_and_a_pseudonym_of_the_actor() {
+    let stage = Stage::new();
+    let server = stage.serve(&["--log-format", "json"]);
+    let granted = server.granted(&claim("CASE-1"));
+    let body = json!({ "fence": 7, "attemptId": attempt() });
+    let path = format!("/v1/operations/{}/release", granted.operation);
+    let call = Call::post(&path, &body).token(&server.token).header("x-correlation-id", "CASE-7");
+    server.send(&call).problem(409, "LEASE_NEVER_GRANTED");
+    let line = || server.log().lines().find(|line| line.contains("LEASE_NEVER_GRANTED")).map(str::to_owned);
+    until("it is logged", || line().is_some());
+    let line: serde_json::Value = serde_json::from_str(&line().unwrap()).unwrap();
+    assert_eq!((&line["level"], &line["error_class"]), (&json!("WARN"), &json!("CONFLICT")), "{line}");
+    let request = &line["span"];
+    assert_eq!((&request["correlation_id"], &request["operation_id"]), (&json!("CASE-7"), &json!("CASE-1")), "{line}");
+    assert_eq!(request["request_id"].as_str().unwrap().len(), 32, "{line}");
+    assert_ne!(request["actor"].as_str().unwrap(), "owner", "{line}");
+}
+
+#[test]
 fn metrics_count_what_was_asked_and_answered() {
     let stage = Stage::new();
     let server = stage.serve(&[]);
