@@ -181,7 +181,7 @@ pub(crate) async fn claim(
 ) -> Result<Response, Problem> {
     need(&who, Permission::Act)?;
     let attempt_id = body.attempt_id;
-    tracing::Span::current().record("operation_id", &body.id).record("business_key", &body.business_key);
+    say_what(&body);
     let answer = claim_one(&api, &who, &correlation, body).await?;
     let granted = granted(&answer, attempt_id);
     let response = Json(answer).into_response();
@@ -189,6 +189,16 @@ pub(crate) async fn claim(
         None => response,
         Some(grant) => undone_if_unheard(response, move || release(api, who, vec![grant])),
     })
+}
+
+/// Log lines name the operation, once it is known to be one: whatever else was sent stays out of them.
+fn say_what(body: &ClaimBody) {
+    let Ok(id) = OperationId::parse(&body.id) else { return };
+    let span = tracing::Span::current();
+    span.record("operation_id", id.as_str());
+    if let Some(key) = body.business_key.as_deref().filter(|key| key.len() <= Origin::BYTES_MAX) {
+        span.record("business_key", key);
+    }
 }
 
 /// What a grant is known by: the operation's reference, its fence and its attempt.
