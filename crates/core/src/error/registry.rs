@@ -241,7 +241,7 @@ crate::codes! {
     DATABASE_IN_USE: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
         summary "a living process runs under the same installation name on this database",
         first_check "the process that the message names",
-        safe_action "stop that process, or use another database",
+        safe_action "stop that process, use another database, or in the library another installation name",
         escalation "the platform team";
     /// The disk is full
     DATABASE_FULL: Operational, status 503, retry AfterBackoff, owner Platform, visible Redacted;
