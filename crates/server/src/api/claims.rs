@@ -221,7 +221,7 @@ fn release(api: Shared, who: Identity, grants: Vec<Grip>) {
     runtime.spawn(async move {
         for (operation, fence, attempt_id) in grants {
             // What cannot be given back is left to its lease.
-            if let Ok(held) = super::records::held(&api, &who, &operation, fence, attempt_id) {
+            if let Ok(held) = super::records::held(&api, &who, &operation, fence, attempt_id).await {
                 let _ = held.release().await;
             }
         }

@@ -137,7 +137,7 @@ macro_rules! recorded {
             Body(body): Body<$body>,
         ) -> Result<Json<Standing>, Problem> {
             need(&who, Permission::Act)?;
-            let held = held(&api, &who, &operation, body.fence, body.attempt_id)?;
+            let held = held(&api, &who, &operation, body.fence, body.attempt_id).await?;
             let attempt_id = attempt(body.attempt_id)?;
             let settled = held.report(body.outcome()?).await?;
             let key = OperationKey::from_reference(who.tenant.clone(), &operation)?;
@@ -185,7 +185,7 @@ pub(crate) async fn release(
     Body(body): Body<GrantBody>,
 ) -> Result<Json<Standing>, Problem> {
     need(&who, Permission::Act)?;
-    held(&api, &who, &operation, body.fence, body.attempt_id)?.release().await?;
+    held(&api, &who, &operation, body.fence, body.attempt_id).await?.release().await?;
     Ok(Json(Standing { operation, status: "RELEASED", next_attempt_at: None }))
 }
 
@@ -206,11 +206,11 @@ pub(crate) async fn renew(
     Body(body): Body<GrantBody>,
 ) -> Result<Json<RenewedAnswer>, Problem> {
     need(&who, Permission::Act)?;
-    let until = held(&api, &who, &operation, body.fence, body.attempt_id)?.renew().await?;
+    let until = held(&api, &who, &operation, body.fence, body.attempt_id).await?.renew().await?;
     Ok(Json(RenewedAnswer { operation, lease_until: until.to_string() }))
 }
 
-pub(super) fn held(
+pub(super) async fn held(
     api: &Shared,
     who: &Identity,
     operation: &str,
@@ -218,6 +218,8 @@ pub(super) fn held(
     attempt_id: Uuid,
 ) -> Result<HeldLease<Database>> {
     let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
+    // Another process on this database may have pinned the kind and given the grant.
+    api.app.kind(&key.kind, None).await?;
     api.app.ledger.held(key, fence, attempt(attempt_id)?)
 }
 

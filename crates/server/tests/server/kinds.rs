@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::seen::json_is;
-use crate::stage::{Stage, claim, claim_of, merged};
+use crate::stage::{Stage, attempt, claim, claim_of, merged};
 
 const CONFIG: &str = r#"
 [kind."notice.issue-formal"]
@@ -91,4 +91,18 @@ fn a_class_that_converges_is_granted_again_after_an_unknown_outcome() {
     crate::stage::until("it is granted again", || {
         server.claim(&merged(&first, &json!({ "attemptId": crate::stage::attempt() })))["claim"] == "granted"
     });
+}
+
+#[test]
+fn a_kind_that_another_process_pinned_is_known_to_a_running_server() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    // As if the server could not be found: the run opens the file itself, and pins a kind of its own.
+    let (note, aside) = (stage.path("onefold.db.server"), stage.path("aside"));
+    std::fs::rename(&note, &aside).unwrap();
+    stage.run(&["run", "--id", "BACKUP-1", "--kind", "backup", "--", "true"]).done();
+    std::fs::rename(&aside, &note).unwrap();
+    let found = server.get("/v1/operations?id=BACKUP-1").ok();
+    let path = format!("/v1/operations/{}/renew", found["items"][0]["operation"].as_str().unwrap());
+    server.post(&path, &json!({ "fence": 9, "attemptId": attempt() })).problem(409, "LEASE_NEVER_GRANTED");
 }
