@@ -18,7 +18,7 @@ use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Entry, Note, Transition};
 use onefold_core::operation::{KindName, OperationKey};
-use onefold_core::ports::{Clock, Pinned, Random, Store, Token};
+use onefold_core::ports::{Clock, Hold, Pinned, Random, Store, Token};
 
 use crate::harness::Harness;
 
@@ -137,11 +137,11 @@ impl Store for Model {
         Arc::clone(&self.keyring)
     }
 
-    fn hold(&self, installation: &str) -> Result<Box<dyn Send + Sync>> {
+    fn hold(&self, installation: &str) -> Result<Hold> {
         if !self.data().held.insert(installation.to_owned()) {
             return Err(Error::new(DATABASE_IN_USE, format!("somebody runs as {installation:?}")));
         }
-        Ok(Box::new(Name { data: Arc::clone(&self.data), name: installation.to_owned() }))
+        Ok(Hold::Alone(Box::new(Name { data: Arc::clone(&self.data), name: installation.to_owned() })))
     }
 }
 

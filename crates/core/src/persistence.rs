@@ -3,6 +3,7 @@
 //! A port never shows its driver's error. A store or a repository turns it into a [`Fault`], and one
 //! [`Constraints`] map of the application turns that into a registry error.
 
+pub mod columns;
 mod conflict;
 mod constraints;
 mod fault;

@@ -160,8 +160,16 @@ pub trait Store: Act + Keep + Look + Share + 'static {
     fn name(&self) -> &'static str;
     /// The keys that fingerprints are made with; shared by everyone on this store.
     fn keyring(&self) -> Arc<Keyring>;
-    /// Takes an installation's name for as long as the guard lives; refused while a living process holds it.
-    fn hold(&self, installation: &str) -> Result<Box<dyn Send + Sync>>;
+    /// Takes an installation's name, where a store can tell whether a living process has it; refused while one has.
+    fn hold(&self, installation: &str) -> Result<Hold>;
+}
+
+/// An installation's name, taken.
+pub enum Hold {
+    /// No other living process has it while the guard lives, so what an earlier life held is proved dead.
+    Alone(Box<dyn Send + Sync>),
+    /// Nobody can prove that from here: a connection that ends does not mean a process that ended.
+    Unproved,
 }
 
 /// A store whose ledger can be written in the user's own transaction.

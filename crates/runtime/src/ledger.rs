@@ -8,7 +8,7 @@ use onefold_core::effect::{Class, Kinds, Terms};
 use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH, KIND_UNKNOWN, LIMIT_EXCEEDED, SHUTTING_DOWN};
 use onefold_core::ledger::{AttemptId, Holder};
 use onefold_core::operation::{KindName, OperationId};
-use onefold_core::ports::{Store, SweepScope};
+use onefold_core::ports::{Hold, Store, SweepScope};
 use onefold_core::retry::Jitter;
 use onefold_core::{Error, Result};
 use tokio::sync::{OnceCell, watch};
@@ -47,8 +47,8 @@ pub(crate) struct Inner<S> {
     /// Attempts under way, and whether new ones are still let in.
     pub(crate) running: watch::Sender<Running>,
     loops: Mutex<Vec<JoinHandle<()>>>,
-    /// Proof that no other living process runs under the same installation name.
-    name: Mutex<Option<Box<dyn Send + Sync>>>,
+    /// The installation's name, and whether no other living process has it.
+    name: Mutex<Option<Hold>>,
 }
 
 #[derive(Default)]
@@ -137,7 +137,7 @@ impl<S: Store> Ledger<S> {
     async fn begin(&self) -> Result<Started> {
         let (journal_recorded, journal_damaged) = recorder::recover(self).await?;
         let mut started = Started { journal_recorded, journal_damaged, leases_settled: 0 };
-        if let Some(installation) = &self.inner.installation {
+        if let (Some(installation), true) = (&self.inner.installation, self.is_alone()) {
             let scope = SweepScope::DeadHolder(Arc::clone(installation));
             started.leases_settled = sweeper::sweep_all(self, &scope).await?;
         }
@@ -155,6 +155,11 @@ impl<S: Store> Ledger<S> {
         loops.push(pruner::start(self));
         loops.push(recorder::start(self));
         Ok(started)
+    }
+
+    /// Whether an earlier life of this installation is proved dead; otherwise its leases expire.
+    fn is_alone(&self) -> bool {
+        matches!(*self.inner.name.lock().unwrap_or_else(PoisonError::into_inner), Some(Hold::Alone(_)))
     }
 
     /// The store, for reading and for operators' verbs.

@@ -14,7 +14,8 @@ use crate::system::{SystemClock, SystemRandom};
 #[derive(Clone)]
 pub struct Settings {
     /// The name under which this process' own leases are settled by its next life. Two living
-    /// processes never share one. Without a name, leases of a dead process expire.
+    /// processes never share one. Without a name, or on a store that cannot prove a process dead
+    /// (PostgreSQL), leases of a dead process expire.
     pub installation: Option<String>,
     /// Shown to people beside each attempt; made from host and process id unless given.
     pub worker: Option<String>,

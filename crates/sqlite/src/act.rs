@@ -11,7 +11,7 @@ use rusqlite::{CachedStatement, Connection, Statement};
 
 use crate::error::translate;
 use crate::granted::Granted;
-use crate::row::{self, Cell};
+use crate::row::{self, Bound, Cell};
 use crate::write::{carry_out, find_attempt, find_with, in_transaction};
 use crate::{Sqlite, sql};
 
@@ -208,7 +208,7 @@ fn run(statement: &mut Statement<'_>, cells: &[Cell<'_>]) -> Result<usize> {
     let mut run = || -> rusqlite::Result<usize> {
         statement.clear_bindings();
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| !matches!(cell, Cell::Null)) {
-            statement.raw_bind_parameter(index + 1, cell)?;
+            statement.raw_bind_parameter(index + 1, Bound(cell))?;
         }
         statement.raw_execute()
     };

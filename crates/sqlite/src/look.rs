@@ -7,7 +7,7 @@ use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, GroupKey, Incident, IncidentId};
 use onefold_core::ledger::{Entry, TimelineEvent, timeline};
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
-use onefold_core::ports::{BoxFuture, Counts, Filter, IncidentFilter, Listed, Look, Page, Store};
+use onefold_core::ports::{BoxFuture, Counts, Filter, Hold, IncidentFilter, Listed, Look, Page, Store};
 use onefold_core::retry::Category;
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
@@ -32,8 +32,8 @@ impl Look for Sqlite {
             let Some(entry) = find(connection, &key)? else {
                 return Ok(None);
             };
-            let attempts = query(connection, sql::LIST_ATTEMPTS, row::key_cells(&key), |found| row::attempt(found))?;
-            let notes = query(connection, sql::LIST_NOTES, row::key_cells(&key), |found| row::note(found))?;
+            let attempts = query(connection, sql::LIST_ATTEMPTS, row::key_cells(&key), row::attempt)?;
+            let notes = query(connection, sql::LIST_NOTES, row::key_cells(&key), row::note)?;
             Ok(Some(timeline(&entry, &attempts, &notes)))
         }))
     }
@@ -69,8 +69,8 @@ impl Store for Sqlite {
         Arc::clone(&self.inner.keyring)
     }
 
-    fn hold(&self, installation: &str) -> Result<Box<dyn Send + Sync>> {
-        Ok(Box::new(self.take_name(installation)?))
+    fn hold(&self, installation: &str) -> Result<Hold> {
+        Ok(Hold::Alone(Box::new(self.take_name(installation)?)))
     }
 }
 

@@ -1,416 +1,79 @@
-//! Columns and entries: one order of columns, read and written by both connections.
+//! Columns and entries: the order of columns that every store has, read and written by both connections.
 
-use std::borrow::Cow;
-use std::str::FromStr as _;
-use std::sync::Arc;
-
-use onefold_core::effect::{Contract, EffectClass, Policy};
-use onefold_core::error::{CodeName, PROGRAMMING_INVARIANT_VIOLATED};
-use onefold_core::fingerprint::{Fingerprint, KeyId, Mode};
-use onefold_core::incident::IncidentId;
-use onefold_core::ledger::{
-    Attempt, AttemptId, Digest, Ending, Entry, Note, Origin, SettledBy, SideEffect, Source, Status, StoredResult,
+use onefold_core::Result;
+use onefold_core::ledger::{Attempt, Entry, Note};
+use onefold_core::persistence::columns::{self, Columns, Found, WrongType};
+pub(crate) use onefold_core::persistence::columns::{
+    Cell, attempt_cells, cells, incident_cells, key_cells, note_cells, settled_cells,
 };
-use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
-use onefold_core::retry::Category;
-use onefold_core::{Error, Result, Timestamp};
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 
-/// One value on its way into the database.
-pub(crate) enum Cell<'a> {
-    Null,
-    Int(i64),
-    Text(Cow<'a, str>),
-    Blob(&'a [u8]),
-}
+/// A cell as the driver binds it.
+pub(crate) struct Bound<C>(pub(crate) C);
 
-impl ToSql for Cell<'_> {
+impl ToSql for Bound<Cell<'_>> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Int(value) => ValueRef::Integer(*value),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-            Self::Blob(bytes) => ValueRef::Blob(bytes),
-        }))
+        Ok(ToSqlOutput::Borrowed(value(&self.0)))
     }
 }
 
-fn text(value: &str) -> Cell<'_> {
-    Cell::Text(Cow::Borrowed(value))
-}
-
-fn opt_text<T: AsRef<str>>(value: Option<&T>) -> Cell<'_> {
-    value.map_or(Cell::Null, |value| text(value.as_ref()))
-}
-
-fn time(at: Timestamp) -> Cell<'static> {
-    Cell::Int(at.as_micros())
-}
-
-fn opt_time(at: Option<Timestamp>) -> Cell<'static> {
-    at.map_or(Cell::Null, time)
-}
-
-fn opt_digest(digest: Option<&Digest>) -> Cell<'_> {
-    digest.map_or(Cell::Null, |digest| Cell::Blob(&digest.0))
-}
-
-fn number(value: u64) -> Cell<'static> {
-    Cell::Int(i64::try_from(value).unwrap_or(i64::MAX))
-}
-
-/// The columns of an entry, in the order of `queries/ledger/insert.sql`.
-pub(crate) fn cells(entry: &Entry) -> [Cell<'_>; 49] {
-    let origin = &entry.origin;
-    let [result, result_type, result_bytes, result_digest, result_ref] = result_cells(entry.result.as_ref());
-    [
-        text(entry.key.tenant.as_str()),
-        text(entry.key.kind.as_str()),
-        text(entry.key.id.as_str()),
-        Cell::Blob(&entry.fingerprint.digest),
-        match &entry.fingerprint.mode {
-            Mode::Raw => text("raw.1"),
-            mode @ (Mode::Canonical | Mode::Fields(_)) => Cell::Text(Cow::Owned(mode.to_string())),
-        },
-        Cell::Int(i64::from(entry.fingerprint.key_id.0)),
-        text(origin.source.as_str()),
-        opt_text(origin.business_key.as_ref()),
-        opt_text(origin.correlation_id.as_ref()),
-        opt_text(origin.process_id.as_ref()),
-        opt_text(origin.definition_key.as_ref()),
-        opt_text(origin.definition_version.as_ref()),
-        opt_text(origin.process_instance_key.as_ref()),
-        opt_text(origin.element_id.as_ref()),
-        opt_text(origin.job_key.as_ref()),
-        time(entry.created_at),
-        text(entry.status.as_str()),
-        text(entry.contract.class().as_str()),
-        Cell::Text(Cow::Owned(entry.contract.policy().to_string())),
-        number(entry.fence),
-        Cell::Blob(entry.attempt_id.as_bytes()),
-        opt_text(entry.installation.as_ref()),
-        text(&entry.worker),
-        time(entry.deadline),
-        time(entry.lease_until),
-        Cell::Int(i64::from(entry.attempts)),
-        time(entry.first_attempt_at),
-        time(entry.attempt_started_at),
-        opt_time(entry.next_attempt_at),
-        opt_time(entry.escalate_at),
-        opt_time(entry.unknown_since),
-        opt_time(entry.next_ask_at),
-        Cell::Int(i64::from(entry.asks)),
-        result,
-        result_type,
-        result_bytes,
-        result_digest,
-        result_ref,
-        opt_text(entry.evidence_ref.as_ref()),
-        entry.error_code.as_ref().map_or(Cell::Null, |code| text(code.as_str())),
-        entry.category.map_or(Cell::Null, |category| text(category.as_str())),
-        opt_text(entry.dependency.as_ref()),
-        text(entry.side_effect.as_str()),
-        opt_digest(entry.recorded.as_ref()),
-        entry.settled_by.map_or(Cell::Null, |by| text(by.as_str())),
-        opt_text(entry.approved_by.as_ref()),
-        entry.incident.as_ref().map_or(Cell::Null, |id| text(id.as_str())),
-        time(entry.updated_at),
-        opt_time(entry.completed_at),
-    ]
-}
-
-/// The columns of `queries/ledger/settle.sql`, if nothing else differs between the two entries.
-pub(crate) fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cell<'a>; 19]> {
-    let only_settled = Entry {
-        status: after.status,
-        contract: after.contract.clone(),
-        result: after.result.clone(),
-        evidence_ref: after.evidence_ref.clone(),
-        side_effect: after.side_effect,
-        recorded: after.recorded,
-        settled_by: after.settled_by,
-        updated_at: after.updated_at,
-        completed_at: after.completed_at,
-        ..before.clone()
-    };
-    if only_settled != *after {
-        return None;
-    }
-    let [tenant, kind, id] = key_cells(&after.key);
-    let [result, result_type, result_bytes, result_digest, result_ref] = result_cells(after.result.as_ref());
-    Some([
-        tenant,
-        kind,
-        id,
-        text(after.status.as_str()),
-        text(after.contract.class().as_str()),
-        Cell::Text(Cow::Owned(after.contract.policy().to_string())),
-        result,
-        result_type,
-        result_bytes,
-        result_digest,
-        result_ref,
-        opt_text(after.evidence_ref.as_ref()),
-        text(after.side_effect.as_str()),
-        opt_digest(after.recorded.as_ref()),
-        after.settled_by.map_or(Cell::Null, |by| text(by.as_str())),
-        time(after.updated_at),
-        opt_time(after.completed_at),
-        number(after.fence),
-        Cell::Blob(after.attempt_id.as_bytes()),
-    ])
-}
-
-fn result_cells(result: Option<&StoredResult>) -> [Cell<'_>; 5] {
-    match result {
-        None => [Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null],
-        Some(StoredResult::Kept { content_type, bytes }) => {
-            [Cell::Blob(bytes), text(content_type), Cell::Null, Cell::Null, Cell::Null]
-        }
-        Some(StoredResult::Digest { bytes, digest, reference }) => {
-            [Cell::Null, Cell::Null, number(*bytes), Cell::Blob(&digest.0), opt_text(reference.as_ref())]
-        }
+impl ToSql for Bound<&Cell<'_>> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(value(self.0)))
     }
 }
 
-/// The key's three columns.
-pub(crate) fn key_cells(key: &OperationKey) -> [Cell<'_>; 3] {
-    [text(key.tenant.as_str()), text(key.kind.as_str()), text(key.id.as_str())]
+fn value<'b>(cell: &'b Cell<'_>) -> ValueRef<'b> {
+    match cell {
+        Cell::Null => ValueRef::Null,
+        Cell::Int(value) => ValueRef::Integer(*value),
+        Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+        Cell::Blob(bytes) => ValueRef::Blob(bytes),
+    }
 }
 
-/// The columns of an attempt, in the order of `queries/ledger/keep_attempt.sql`.
-pub(crate) fn attempt_cells(attempt: &Attempt) -> [Cell<'_>; 17] {
-    let [tenant, kind, id] = key_cells(&attempt.key);
-    [
-        tenant,
-        kind,
-        id,
-        number(attempt.fence),
-        Cell::Blob(attempt.attempt_id.as_bytes()),
-        text(&attempt.worker),
-        time(attempt.started_at),
-        time(attempt.deadline),
-        time(attempt.last_alive_at),
-        time(attempt.ended_at),
-        text(attempt.ending.as_str()),
-        text(attempt.status.as_str()),
-        attempt.error_code.as_ref().map_or(Cell::Null, |code| text(code.as_str())),
-        attempt.category.map_or(Cell::Null, |category| text(category.as_str())),
-        text(attempt.side_effect.as_str()),
-        opt_digest(attempt.recorded.as_ref()),
-        opt_text(attempt.evidence_ref.as_ref()),
-    ]
-}
+/// A row of one of the two drivers.
+pub(crate) struct Row<'a, R>(&'a R);
 
-/// A value of either connection: there, not there, or of another type than its column says.
-pub(crate) type Found<T> = Result<Option<T>, WrongType>;
-
-/// A value that cannot be what its column says.
-pub(crate) struct WrongType;
-
-/// A row of either connection.
-pub(crate) trait Columns {
-    fn int(&self, at: usize) -> Found<i64>;
-    fn text(&self, at: usize) -> Found<&str>;
-    fn blob(&self, at: usize) -> Found<&[u8]>;
-}
-
-impl Columns for rusqlite::Row<'_> {
+impl Columns for Row<'_, rusqlite::Row<'_>> {
     fn int(&self, at: usize) -> Found<i64> {
-        self.get_ref(at).ok().and_then(|value| value.as_i64_or_null().ok()).ok_or(WrongType)
+        self.0.get_ref(at).ok().and_then(|value| value.as_i64_or_null().ok()).ok_or(WrongType)
     }
     fn text(&self, at: usize) -> Found<&str> {
-        self.get_ref(at).ok().and_then(|value| value.as_str_or_null().ok()).ok_or(WrongType)
+        self.0.get_ref(at).ok().and_then(|value| value.as_str_or_null().ok()).ok_or(WrongType)
     }
     fn blob(&self, at: usize) -> Found<&[u8]> {
-        self.get_ref(at).ok().and_then(|value| value.as_blob_or_null().ok()).ok_or(WrongType)
+        self.0.get_ref(at).ok().and_then(|value| value.as_blob_or_null().ok()).ok_or(WrongType)
     }
 }
 
-impl Columns for sqlx::sqlite::SqliteRow {
+impl Columns for Row<'_, sqlx::sqlite::SqliteRow> {
     fn int(&self, at: usize) -> Found<i64> {
-        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
+        sqlx::Row::try_get(self.0, at).map_err(|_| WrongType)
     }
     fn text(&self, at: usize) -> Found<&str> {
-        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
+        sqlx::Row::try_get(self.0, at).map_err(|_| WrongType)
     }
     fn blob(&self, at: usize) -> Found<&[u8]> {
-        sqlx::Row::try_get(self, at).map_err(|_| WrongType)
-    }
-}
-
-/// Reads columns one after the other; a value that cannot be is an error that names its column.
-struct Reader<'a, C> {
-    row: &'a C,
-    at: usize,
-}
-
-impl<'a, C: Columns> Reader<'a, C> {
-    /// The next column, where it is there and reads as it should.
-    fn optional<V, T>(
-        &mut self,
-        get: impl FnOnce(&'a C, usize) -> Found<V>,
-        read: impl FnOnce(V) -> Option<T>,
-    ) -> Result<Option<T>> {
-        let at = self.at;
-        self.at += 1;
-        let unreadable =
-            || Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("column {at} of a stored row cannot be read"));
-        match get(self.row, at) {
-            Ok(None) => Ok(None),
-            Ok(Some(value)) => read(value).map(Some).ok_or_else(unreadable),
-            Err(WrongType) => Err(unreadable()),
-        }
-    }
-    fn required<V, T>(
-        &mut self,
-        get: impl FnOnce(&'a C, usize) -> Found<V>,
-        read: impl FnOnce(V) -> Option<T>,
-    ) -> Result<T> {
-        let at = self.at;
-        let absent = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("column {at} of a stored row is absent"));
-        self.optional(get, read)?.ok_or_else(absent)
-    }
-    fn text(&mut self) -> Result<&'a str> {
-        self.required(C::text, Some)
-    }
-    fn shared(&mut self) -> Result<Option<Arc<str>>> {
-        self.optional(C::text, |text| Some(Arc::from(text)))
-    }
-    fn parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
-        self.required(C::text, parse)
-    }
-    fn opt_parsed<T>(&mut self, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>> {
-        self.optional(C::text, parse)
-    }
-    fn int<T: TryFrom<i64>>(&mut self) -> Result<T> {
-        self.required(C::int, |value| T::try_from(value).ok())
-    }
-    fn time(&mut self) -> Result<Timestamp> {
-        self.int::<i64>().map(Timestamp::from_micros)
-    }
-    fn opt_time(&mut self) -> Result<Option<Timestamp>> {
-        self.optional(C::int, |micros| Some(Timestamp::from_micros(micros)))
-    }
-    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
-        self.required(C::blob, |bytes| bytes.try_into().ok())
-    }
-    fn opt_digest(&mut self) -> Result<Option<Digest>> {
-        self.optional(C::blob, |bytes| bytes.try_into().ok().map(Digest))
-    }
-    fn key(&mut self) -> Result<OperationKey> {
-        let tenant = self.parsed(|text| Tenant::parse(text).ok())?;
-        let kind = self.parsed(|text| KindName::parse(text).ok())?;
-        Ok(OperationKey::new(tenant, kind, self.parsed(|text| OperationId::stored(text).ok())?))
-    }
-    fn contract(&mut self) -> Result<Contract> {
-        let class = self.parsed(|text| EffectClass::parse(text).ok())?;
-        self.parsed(|text| Contract::new(class, Policy::parse(text).ok()?).ok())
-    }
-    fn result(&mut self) -> Result<Option<StoredResult>> {
-        let bytes = self.optional(C::blob, Some)?;
-        let content_type = self.shared()?;
-        let size = self.optional(C::int, Some)?;
-        let digest = self.opt_digest()?;
-        let reference = self.shared()?;
-        Ok(match (bytes, content_type, size, digest) {
-            (Some(bytes), Some(content_type), _, _) => {
-                Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) })
-            }
-            (_, _, Some(size), Some(digest)) => {
-                Some(StoredResult::Digest { bytes: u64::try_from(size).unwrap_or(0), digest, reference })
-            }
-            _ => None,
-        })
+        sqlx::Row::try_get(self.0, at).map_err(|_| WrongType)
     }
 }
 
 /// The entry of a row whose columns are those of `queries/ledger/find.sql`.
-pub(crate) fn entry(row: &impl Columns) -> Result<Entry> {
-    let mut read = Reader { row, at: 0 };
-    let key = read.key()?;
-    let digest = read.bytes()?;
-    let mode = read.parsed(|text| Mode::from_str(text).ok())?;
-    let fingerprint = Fingerprint { mode, key_id: KeyId(read.int()?), digest };
-    let origin = Origin {
-        source: read.parsed(Source::parse)?,
-        business_key: read.shared()?,
-        correlation_id: read.shared()?,
-        process_id: read.shared()?,
-        definition_key: read.shared()?,
-        definition_version: read.shared()?,
-        process_instance_key: read.shared()?,
-        element_id: read.shared()?,
-        job_key: read.shared()?,
-    };
-    let created_at = read.time()?;
-    Ok(Entry {
-        key,
-        fingerprint,
-        origin,
-        created_at,
-        status: read.parsed(Status::parse)?,
-        contract: read.contract()?,
-        fence: read.int()?,
-        attempt_id: AttemptId::from_stored(read.bytes()?),
-        installation: read.shared()?,
-        worker: Arc::from(read.text()?),
-        deadline: read.time()?,
-        lease_until: read.time()?,
-        attempts: read.int()?,
-        first_attempt_at: read.time()?,
-        attempt_started_at: read.time()?,
-        next_attempt_at: read.opt_time()?,
-        escalate_at: read.opt_time()?,
-        unknown_since: read.opt_time()?,
-        next_ask_at: read.opt_time()?,
-        asks: read.int()?,
-        result: read.result()?,
-        evidence_ref: read.shared()?,
-        error_code: read.opt_parsed(|text| CodeName::parse(text).ok())?,
-        category: read.opt_parsed(Category::parse)?,
-        dependency: read.shared()?,
-        side_effect: read.parsed(SideEffect::parse)?,
-        recorded: read.opt_digest()?,
-        settled_by: read.opt_parsed(SettledBy::parse)?,
-        approved_by: read.shared()?,
-        incident: read.opt_parsed(|text| Some(IncidentId::stored(text)))?,
-        updated_at: read.time()?,
-        completed_at: read.opt_time()?,
-    })
+pub(crate) fn entry<'a, R>(row: &'a R) -> Result<Entry>
+where
+    Row<'a, R>: Columns,
+{
+    columns::entry(&Row(row))
 }
 
 /// The attempt of a row whose columns are those of `queries/ledger/find_attempt.sql`.
-pub(crate) fn attempt(row: &impl Columns) -> Result<Attempt> {
-    let mut read = Reader { row, at: 0 };
-    Ok(Attempt {
-        key: read.key()?,
-        fence: read.int()?,
-        attempt_id: AttemptId::from_stored(read.bytes()?),
-        worker: Arc::from(read.text()?),
-        started_at: read.time()?,
-        deadline: read.time()?,
-        last_alive_at: read.time()?,
-        ended_at: read.time()?,
-        ending: read.parsed(Ending::parse)?,
-        status: read.parsed(Status::parse)?,
-        error_code: read.opt_parsed(|text| CodeName::parse(text).ok())?,
-        category: read.opt_parsed(Category::parse)?,
-        side_effect: read.parsed(SideEffect::parse)?,
-        recorded: read.opt_digest()?,
-        evidence_ref: read.shared()?,
-    })
+pub(crate) fn attempt(row: &rusqlite::Row<'_>) -> Result<Attempt> {
+    columns::attempt(&Row(row))
 }
 
 /// The note of a row whose columns are those of `queries/ledger/list_notes.sql`.
-pub(crate) fn note(row: &impl Columns) -> Result<Note> {
-    let mut read = Reader { row, at: 0 };
-    Ok(Note {
-        at: read.time()?,
-        who: Arc::from(read.text()?),
-        what: Arc::from(read.text()?),
-        why: read.shared()?,
-        fence: read.int()?,
-    })
+pub(crate) fn note(row: &rusqlite::Row<'_>) -> Result<Note> {
+    columns::note(&Row(row))
 }

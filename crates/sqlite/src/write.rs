@@ -1,15 +1,15 @@
 //! Carries transitions out, inside one transaction of the writer.
 
-use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Ending, Entry, Note, Transition};
 use onefold_core::operation::OperationKey;
-use onefold_core::{Error, Result, Timestamp};
+use onefold_core::persistence::columns;
+use onefold_core::{Result, Timestamp};
 use rusqlite::{Connection, OptionalExtension as _, Statement, params_from_iter};
 
 use crate::clock::StoreClock;
 use crate::error::translate;
-use crate::row::{self, Cell};
+use crate::row::{self, Bound, Cell};
 use crate::sql;
 
 /// Runs `work` in one write transaction, at a time read after the write lock was got; a failure leaves nothing behind.
@@ -56,7 +56,7 @@ pub(crate) fn execute<'a>(
 ) -> Result<usize> {
     connection
         .prepare_cached(sql)
-        .and_then(|mut statement| statement.execute(params_from_iter(cells)))
+        .and_then(|mut statement| statement.execute(params_from_iter(cells.into_iter().map(Bound))))
         .map_err(translate)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn query<'a, T>(
     read: impl Fn(&rusqlite::Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let mut statement = connection.prepare_cached(sql).map_err(translate)?;
-    let mut rows = statement.query(params_from_iter(cells)).map_err(translate)?;
+    let mut rows = statement.query(params_from_iter(cells.into_iter().map(Bound))).map_err(translate)?;
     let mut found = Vec::new();
     while let Some(row) = rows.next().map_err(translate)? {
         found.push(read(row)?);
@@ -84,7 +84,7 @@ pub(crate) fn find(connection: &Connection, key: &OperationKey) -> Result<Option
 
 /// The same, through a statement that is at hand.
 pub(crate) fn find_with(statement: &mut Statement<'_>, key: &OperationKey) -> Result<Option<Entry>> {
-    let read = statement.query_row(params_from_iter(row::key_cells(key)), |found| Ok(row::entry(found)));
+    let read = statement.query_row(params_from_iter(row::key_cells(key).map(Bound)), |found| Ok(row::entry(found)));
     read.optional().map_err(translate)?.transpose()
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn find_with(statement: &mut Statement<'_>, key: &OperationKey) -> Re
 pub(crate) fn find_attempt(connection: &Connection, key: &OperationKey, fence: u64) -> Result<Option<Attempt>> {
     let [tenant, kind, id] = row::key_cells(key);
     let fence = Cell::Int(i64::try_from(fence).unwrap_or(i64::MAX));
-    Ok(query(connection, sql::FIND_ATTEMPT, [tenant, kind, id, fence], |found| row::attempt(found))?.pop())
+    Ok(query(connection, sql::FIND_ATTEMPT, [tenant, kind, id, fence], row::attempt)?.pop())
 }
 
 /// Writes what a decision about an existing operation changes; answers with the entry as it stands.
@@ -136,44 +136,14 @@ pub(crate) fn read_incident(found: &rusqlite::Row<'_>) -> Result<Incident> {
 /// The incident in this column.
 pub(crate) fn incident_at(found: &rusqlite::Row<'_>, column: usize) -> Result<Incident> {
     let body: String = found.get(column).map_err(translate)?;
-    serde_json::from_str(&body).map_err(|cause| {
-        Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a stored incident cannot be read").caused_by(cause)
-    })
+    columns::incident(&body)
 }
 
 fn write_incident(connection: &Connection, incident: &Incident) -> Result<()> {
-    let body = serde_json::to_string(incident).map_err(|cause| {
-        Error::new(PROGRAMMING_INVARIANT_VIOLATED, "an incident cannot be written").caused_by(cause)
-    })?;
-    let text = |value: &str| Cell::Text(value.to_owned().into());
-    let cells = [
-        text(incident.id.as_str()),
-        text(incident.tenant.as_str()),
-        text(incident.kind.as_str()),
-        text(incident.operation_id.as_str()),
-        text(incident.group.as_str()),
-        text(incident.error_code.as_str()),
-        Cell::Int(incident.first_seen.as_micros()),
-        Cell::Int(incident.last_seen.as_micros()),
-        incident.closed_at.map_or(Cell::Null, |at| Cell::Int(at.as_micros())),
-        Cell::Text(body.into()),
-    ];
-    execute(connection, sql::WRITE_INCIDENT, cells).map(drop)
+    execute(connection, sql::WRITE_INCIDENT, row::incident_cells(incident)?).map(drop)
 }
 
 /// Adds a line to an operation's timeline.
 pub(crate) fn add_note(connection: &Connection, key: &OperationKey, note: &Note) -> Result<()> {
-    let [tenant, kind, id] = row::key_cells(key);
-    let text = |value: &str| Cell::Text(value.to_owned().into());
-    let cells = [
-        tenant,
-        kind,
-        id,
-        Cell::Int(note.at.as_micros()),
-        text(&note.who),
-        text(&note.what),
-        note.why.as_deref().map_or(Cell::Null, text),
-        Cell::Int(i64::try_from(note.fence).unwrap_or(i64::MAX)),
-    ];
-    execute(connection, sql::ADD_NOTE, cells).map(drop)
+    execute(connection, sql::ADD_NOTE, row::note_cells(key, note)).map(drop)
 }
