@@ -6,7 +6,7 @@ use onefold_core::Timestamp;
 use onefold_core::error::DATABASE_IN_USE;
 use onefold_core::ledger::{ClaimRequest, Holder, Origin, Question, ReconcilerAnswer, Source, Status};
 use onefold_core::operation::Tenant;
-use onefold_core::ports::{Clock as _, Filter, Look as _, Page, Store as _};
+use onefold_core::ports::{Clock as _, Filter, Hold, Look as _, Page, Store as _};
 use onefold_core::retry::Category;
 
 use crate::harness::Harness;
@@ -229,34 +229,34 @@ pub async fn everything_survives_a_reopen<H: Harness>() {
     assert_eq!(scene.entry(&held.key).await.status, Status::Completed);
 }
 
-/// The store's time never goes back, in one life or the next, when somebody sets the clock back.
+/// The store's time never goes back when somebody sets the clock back.
 pub async fn time_never_goes_back_when_the_clock_is_set_back<H: Harness>() {
-    let mut scene = Scene::<H>::new().await;
+    let scene = Scene::<H>::new().await;
     let terms = escalates();
     scene.wait(3600 * SECOND);
     let first = scene.grant(&terms, "A").await;
     let at = scene.entry(&first.key).await.created_at;
-    for (id, life) in [("B", "this"), ("C", "next")] {
-        scene.clock.set(Timestamp::from_micros(at.as_micros() - 1_800_000_000));
-        if life == "next" {
-            scene.reopen().await;
-        }
-        scene.wait(SECOND);
-        let lease = scene.grant(&terms, id).await;
-        let later = scene.entry(&lease.key).await.created_at;
-        assert!(later >= at, "{life} life: {later} is before {at}");
-        assert_eq!(scene.entry(&first.key).await.status, Status::Started);
-    }
+    scene.clock.set(Timestamp::from_micros(at.as_micros() - 1_800_000_000));
+    scene.wait(SECOND);
+    let lease = scene.grant(&terms, "B").await;
+    let later = scene.entry(&lease.key).await.created_at;
+    assert!(later >= at, "{later} is before {at}");
+    assert_eq!(scene.entry(&first.key).await.status, Status::Started);
     // A lease still ends: time goes on by the clock that nobody sets.
     scene.wait(LEASE + SLACK);
-    assert_eq!(scene.sweep().await.total(), 3);
+    assert_eq!(scene.sweep().await.total(), 2);
     assert!(scene.clock.now() < at);
 }
 
-/// An installation's name has one owner at a time, and is free when the owner is gone.
+/// An installation's name has one owner at a time, and is free when the owner is gone; a store that cannot prove that
+/// says so.
 pub async fn an_installation_has_one_owner_at_a_time<H: Harness>() {
     let mut scene = Scene::<H>::new().await;
     let held = scene.store().hold("alpha").expect("free");
+    if matches!(held, Hold::Unproved) {
+        assert!(matches!(scene.store().hold("alpha"), Ok(Hold::Unproved)));
+        return;
+    }
     let other = scene.store().hold("beta").expect("another name");
     let refused = scene.store().hold("alpha").err().expect("taken");
     assert_eq!(refused.code(), DATABASE_IN_USE);

@@ -7,9 +7,11 @@ pub mod columns;
 mod conflict;
 mod constraints;
 mod fault;
+mod granted;
 
 pub use conflict::{
     Commutative, CompareAndSet, ConcurrencyConflict, Current, Transitioned, retry_on_conflict, transition,
 };
 pub use constraints::Constraints;
 pub use fault::Fault;
+pub use granted::Granted;

@@ -14,11 +14,12 @@ use crate::error::{CodeName, Result};
 use crate::fingerprint::Keyring;
 use crate::incident::{Group, Incident, IncidentId};
 use crate::ledger::{
-    Claim, ClaimRequest, Completion, Entry, Note, Once, OnceRequest, ReconcileRequest, Reconciled, RecordRequest,
-    Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved, Status, TimelineEvent,
+    self, Attempt, Claim, ClaimRequest, Completion, Decision, Entry, Note, Once, OnceRequest, ReconcileRequest,
+    Reconciled, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest, Resolved,
+    Status, Sweep, SweepReason, TimelineEvent,
 };
 use crate::operation::{KindName, OperationId, OperationKey, Tenant};
-use crate::retry::Category;
+use crate::retry::{Category, Jitter};
 use crate::time::Timestamp;
 
 /// A future that a port returns.
@@ -53,6 +54,29 @@ impl Step {
             Self::Renew(request) => &request.key,
             Self::Release(request) => &request.key,
         }
+    }
+
+    /// The fence of the past attempt that must be looked at before this can be decided.
+    pub fn past_fence(&self, entry: Option<&Entry>) -> Option<u64> {
+        match (self, entry) {
+            (Self::Record(request), Some(entry)) if request.fence < entry.fence => Some(request.fence),
+            _ => None,
+        }
+    }
+
+    /// The rule's answer, and what it changes.
+    pub fn decide(
+        &self,
+        entry: Option<&Entry>,
+        past: Option<&Attempt>,
+        now: Timestamp,
+    ) -> Result<Decision<StepAnswer>> {
+        Ok(match self {
+            Self::Claim(request) => ledger::decide(entry, request, now)?.map(StepAnswer::Claim),
+            Self::Record(request) => ledger::record(entry, past, request, now).map(StepAnswer::Record),
+            Self::Renew(request) => ledger::renew(entry, request, now).map(StepAnswer::Renew),
+            Self::Release(request) => ledger::release(entry, request, now).map(StepAnswer::Release),
+        })
     }
 }
 
@@ -244,6 +268,15 @@ pub struct SweepRequest {
     pub seed: u32,
     /// Entries a sweep moves at most.
     pub limit: usize,
+}
+
+impl SweepRequest {
+    /// The sweep of the entry at this place in a slice, of this kind.
+    pub fn sweep(&self, reason: SweepReason, index: usize, kind: &KindName) -> Sweep<'_> {
+        let draw = self.seed.wrapping_mul(2_654_435_769).wrapping_add(u32::try_from(index).unwrap_or(0) << 16);
+        let terms = self.kinds.get(kind).map(|terms| &**terms);
+        Sweep { reason, terms, clock_slack: self.clock_slack, jitter: Jitter(draw) }
+    }
 }
 
 /// Which entries a sweep looks at.
@@ -439,6 +472,36 @@ impl FaultPoint {
 pub trait Faults: Send + Sync {
     /// Called whenever the place is reached.
     fn reach(&self, point: FaultPoint);
+}
+
+/// Where a commit is, for the places where a test may stop the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Around {
+    /// Everything is written but not committed.
+    BeforeCommit,
+    /// It is committed; nobody has heard of it.
+    AfterCommit,
+}
+
+impl Around {
+    /// Reaches the places that a batch with these answers passes.
+    pub fn reach<'a>(self, faults: &dyn Faults, answers: impl Iterator<Item = &'a StepAnswer>) {
+        let (mut granted, mut recorded) = (false, false);
+        for answer in answers {
+            granted |= matches!(answer, StepAnswer::Claim(Claim::Granted(_)));
+            recorded |= matches!(answer, StepAnswer::Record(_));
+        }
+        let (claim, record) = match self {
+            Self::BeforeCommit => (FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit),
+            Self::AfterCommit => (FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit),
+        };
+        if granted {
+            faults.reach(claim);
+        }
+        if recorded {
+            faults.reach(record);
+        }
+    }
 }
 
 /// No faults.

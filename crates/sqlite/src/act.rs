@@ -4,13 +4,13 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use onefold_core::error::DATABASE_BUSY;
-use onefold_core::ledger::{self, Attempt, Claim, ClaimRequest, Decision, Entry, RecordRequest, Transition};
-use onefold_core::ports::{Act, BoxFuture, FaultPoint, Faults, Step, StepAnswer};
+use onefold_core::ledger::{self, ClaimRequest, Decision, Entry, RecordRequest};
+use onefold_core::persistence::Granted;
+use onefold_core::ports::{Act, Around, BoxFuture, Step, StepAnswer};
 use onefold_core::{Result, Timestamp};
 use rusqlite::{CachedStatement, Connection, Statement};
 
 use crate::error::translate;
-use crate::granted::Granted;
 use crate::row::{self, Bound, Cell};
 use crate::write::{carry_out, find_attempt, find_with, in_transaction};
 use crate::{Sqlite, sql};
@@ -44,44 +44,16 @@ impl Act for Sqlite {
 impl Sqlite {
     fn commit(&self, connection: &Connection, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
         let faults = &*self.inner.faults;
-        let mut seen = Seen::default();
         let mut granted = self.inner.granted.lock().unwrap_or_else(PoisonError::into_inner);
         let (answers, fresh) = in_transaction(connection, &self.inner.clock, |connection, now| {
             let mut batch = Batch::prepare(connection, &mut granted, now)?;
             let answers: Vec<_> = steps.iter().map(|step| batch.act(step)).collect::<Result<_>>()?;
-            seen = Seen::of(&answers);
-            seen.reach(faults, FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit);
+            Around::BeforeCommit.reach(faults, answers.iter().flatten());
             Ok((answers, batch.fresh))
         })?;
-        seen.reach(faults, FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit);
+        Around::AfterCommit.reach(faults, answers.iter().flatten());
         granted.keep(fresh);
         Ok(answers)
-    }
-}
-
-/// What a batch holds, for the places where a test may stop the process.
-#[derive(Default)]
-struct Seen {
-    grant: bool,
-    record: bool,
-}
-
-impl Seen {
-    fn of(answers: &[Result<StepAnswer>]) -> Self {
-        let any = |test: fn(&StepAnswer) -> bool| answers.iter().flatten().any(test);
-        Self {
-            grant: any(|answer| matches!(answer, StepAnswer::Claim(Claim::Granted(_)))),
-            record: any(|answer| matches!(answer, StepAnswer::Record(_))),
-        }
-    }
-
-    fn reach(&self, faults: &dyn Faults, grant: FaultPoint, record: FaultPoint) {
-        if self.grant {
-            faults.reach(grant);
-        }
-        if self.record {
-            faults.reach(record);
-        }
     }
 }
 
@@ -130,22 +102,19 @@ impl<'c> Batch<'c> {
         }
         let entry = find_with(&mut self.find, step.key())?;
         let entry = entry.as_ref();
-        let decided = match step {
-            Step::Claim(request) => match ledger::decide(entry, request, self.now) {
-                Ok(decision) => {
-                    self.known = entry.is_some();
-                    decision.map(StepAnswer::Claim)
-                }
-                Err(error) => return Ok(Err(error)),
-            },
-            Step::Record(request) => {
-                let past = self.past_attempt(entry, request)?;
-                ledger::record(entry, past.as_ref(), request, self.now).map(StepAnswer::Record)
-            }
-            Step::Renew(request) => ledger::renew(entry, request, self.now).map(StepAnswer::Renew),
-            Step::Release(request) => ledger::release(entry, request, self.now).map(StepAnswer::Release),
+        let past = match step.past_fence(entry) {
+            Some(fence) => find_attempt(self.connection, step.key(), fence)?,
+            None => None,
         };
-        self.write(entry, decided).map(Ok)
+        match step.decide(entry, past.as_ref(), self.now) {
+            Err(error) => Ok(Err(error)),
+            Ok(decided) => {
+                if matches!(step, Step::Claim(_)) {
+                    self.known = entry.is_some();
+                }
+                self.write(entry, decided).map(Ok)
+            }
+        }
     }
 
     /// Grants an operation if there is none under its key; most claims need only this.
@@ -170,16 +139,9 @@ impl<'c> Batch<'c> {
             return Ok(None);
         };
         match row::settled_cells(&entry, &transition.entry) {
-            Some(settled) if row_alone(&transition) && run(&mut self.settle, &settled)? == 1 => {
+            Some(settled) if transition.row_alone() && run(&mut self.settle, &settled)? == 1 => {
                 Ok(Some(StepAnswer::Record(answer)))
             }
-            Some(_) | None => Ok(None),
-        }
-    }
-
-    fn past_attempt(&self, entry: Option<&Entry>, request: &RecordRequest) -> Result<Option<Attempt>> {
-        match entry {
-            Some(entry) if request.fence < entry.fence => find_attempt(self.connection, &request.key, request.fence),
             Some(_) | None => Ok(None),
         }
     }
@@ -191,16 +153,11 @@ impl<'c> Batch<'c> {
         let after = &transition.entry;
         match before {
             None => run(&mut self.insert, &row::cells(after)).map(drop)?,
-            Some(_) if row_alone(&transition) => run(&mut self.update, &row::cells(after)).map(drop)?,
+            Some(_) if transition.row_alone() => run(&mut self.update, &row::cells(after)).map(drop)?,
             Some(_) => carry_out(self.connection, *transition).map(drop)?,
         }
         Ok(decided.answer)
     }
-}
-
-/// Whether nothing but the operation's own row changes.
-fn row_alone(transition: &Transition) -> bool {
-    transition.past.is_none() && transition.incident.is_none() && transition.note.is_none()
 }
 
 /// Runs a statement with these cells; most columns of most rows are NULL, which a cleared parameter is already.

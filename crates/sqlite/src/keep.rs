@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::ledger::{
-    self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Sweep, SweepReason,
+    self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, SweepReason,
 };
 use onefold_core::operation::KindName;
 use onefold_core::ports::{BoxFuture, Due, Keep, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
-use onefold_core::retry::Jitter;
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
 
@@ -83,14 +82,7 @@ fn sweep(connection: &Connection, request: &SweepRequest, now: Timestamp) -> Res
     };
     let mut swept = Swept { more: found.len() >= request.limit, ..Swept::default() };
     for (index, entry) in found.iter().enumerate() {
-        let sweep = Sweep {
-            reason,
-            terms: request.kinds.get(&entry.key.kind).map(|terms| &**terms),
-            clock_slack: request.clock_slack,
-            jitter: Jitter(
-                request.seed.wrapping_mul(2_654_435_769).wrapping_add(u32::try_from(index).unwrap_or(0) << 16),
-            ),
-        };
+        let sweep = request.sweep(reason, index, &entry.key.kind);
         if let Some(transition) = ledger::sweep(entry, &sweep, now) {
             swept.count(&carry_out(connection, transition)?);
         }

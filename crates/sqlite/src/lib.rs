@@ -12,7 +12,6 @@
 //! | `migrate` | which migrations a file has, and the missing ones |
 //! | `connected` | a connection that one thread at a time uses |
 //! | `act` | claim, record, renew, release: a batch in one commit |
-//! | `granted` | grants whose record needs no reading |
 //! | `keep` | sweep, reconcile, resolve |
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
@@ -27,7 +26,6 @@ mod act;
 mod clock;
 mod connected;
 mod error;
-mod granted;
 mod hold;
 mod keep;
 mod look;
@@ -53,7 +51,7 @@ pub use transaction::Tx;
 
 use clock::StoreClock;
 use connected::Connected;
-use granted::Granted;
+use onefold_core::persistence::Granted;
 use onefold_core::ports::Faults;
 
 /// The embedded store. Cheap to clone; clones share the file.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use onefold_core::effect::Retention;
 use onefold_core::ledger::Entry;
 use onefold_core::operation::KindName;
 use onefold_core::ports::{PruneRequest, Pruned};
@@ -49,16 +48,9 @@ fn find_prunable(connection: &Connection, request: &PruneRequest, now: Timestamp
         found.ids.extend(expired(connection, sql::EXPIRED_IDS, kind, retention.id_for, now, left)?);
         let left = request.limit.saturating_sub(found.ids.len() + found.results.len());
         let results = expired(connection, sql::EXPIRED_RESULTS, kind, retention.result_for, now, left)?;
-        found.results.extend(results.into_iter().filter(|entry| !expired_too(entry, retention, now)));
+        found.results.extend(results.into_iter().filter(|entry| !entry.forgotten(retention, now)));
     }
     Ok(found)
-}
-
-fn expired_too(entry: &Entry, retention: &Retention, now: Timestamp) -> bool {
-    match (entry.completed_at, retention.id_for) {
-        (Some(at), Some(kept)) => at.plus(kept) <= now,
-        (Some(_) | None, _) => false,
-    }
 }
 
 fn expired(
@@ -89,14 +81,9 @@ fn delete(connection: &Connection, found: &Prunable, now: Timestamp) -> Result<P
     }
     for entry in &found.results {
         if find(connection, &entry.key)?.as_ref() == Some(entry) {
-            execute(connection, sql::UPDATE, row::cells(&without_result(entry, now)))?;
+            execute(connection, sql::UPDATE, row::cells(&entry.without_result(now)))?;
             pruned.results += 1;
         }
     }
     Ok(pruned)
-}
-
-fn without_result(entry: &Entry, now: Timestamp) -> Entry {
-    let result = entry.result.clone().map(|result| result.dropped(entry.evidence_ref.as_ref()));
-    Entry { result, updated_at: now, ..entry.clone() }
 }

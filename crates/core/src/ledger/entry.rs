@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attempt::AttemptId;
 use super::outcome::{Digest, StoredResult};
-use crate::effect::Contract;
+use crate::effect::{Contract, Retention};
 use crate::error::{CodeName, Error, LIMIT_EXCEEDED, Result};
 use crate::fingerprint::Fingerprint;
 use crate::incident::IncidentId;
@@ -213,6 +213,21 @@ pub(crate) fn bounded(name: &str, text: Option<&str>, bytes_max: usize) -> Resul
 }
 
 impl Entry {
+    /// Whether its id may be forgotten by now.
+    pub fn forgotten(&self, retention: &Retention, now: Timestamp) -> bool {
+        match (self.completed_at, retention.id_for) {
+            (Some(at), Some(kept)) => at.plus(kept) <= now,
+            (Some(_) | None, _) => false,
+        }
+    }
+
+    /// The same operation with its result dropped: a duplicate is told so.
+    #[must_use]
+    pub fn without_result(&self, now: Timestamp) -> Self {
+        let result = self.result.clone().map(|result| result.dropped(self.evidence_ref.as_ref()));
+        Self { result, updated_at: now, ..self.clone() }
+    }
+
     /// Whether the holder's lease is over, clocks given their slack.
     pub fn lease_expired(&self, now: Timestamp, clock_slack: std::time::Duration) -> bool {
         now >= self.lease_until.plus(clock_slack)

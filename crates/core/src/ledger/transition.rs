@@ -81,6 +81,11 @@ impl Transition {
         self
     }
 
+    /// Whether nothing but the operation's own row changes.
+    pub fn row_alone(&self) -> bool {
+        self.past.is_none() && self.incident.is_none() && self.note.is_none()
+    }
+
     /// The incident to write, given the one that is open; the entry then points at what stays open.
     pub fn settle_incident(&mut self, open: Option<Incident>) -> Option<Incident> {
         let written = self.incident.take()?.apply(open);

@@ -393,6 +393,11 @@ pub fn entry(row: &impl Columns) -> Result<Entry> {
     })
 }
 
+/// The key in the first three columns of a row.
+pub fn key(row: &impl Columns) -> Result<OperationKey> {
+    Reader { row, at: 0 }.key()
+}
+
 /// The attempt of a row whose columns are those of `queries/ledger/find_attempt.sql`.
 pub fn attempt(row: &impl Columns) -> Result<Attempt> {
     let mut read = Reader { row, at: 0 };

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use onefold_conformance::kinds::{LEASE, SECOND, SLACK, escalates};
 use onefold_conformance::scene::key;
 use onefold_conformance::{ManualClock, SeededRandom};
+use onefold_core::Timestamp;
 use onefold_core::fingerprint::{Mode, Subject};
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Origin, Source};
 use onefold_core::ports::{Act as _, Clock as _, Look as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::Jitter;
 use onefold_sqlite::{Options, Sqlite};
 
-use crate::harness::Folder;
+use crate::harness::{FileScene, Folder};
 
 async fn claim(store: &Sqlite, random: &SeededRandom, id: &str) -> Claim {
     let terms = escalates();
@@ -28,6 +29,19 @@ async fn claim(store: &Sqlite, random: &SeededRandom, id: &str) -> Claim {
         StepAnswer::Claim(claim) => claim,
         other => panic!("{other:?}"),
     }
+}
+
+#[tokio::test]
+async fn time_does_not_go_back_in_the_next_life() {
+    let mut scene = FileScene::new().await;
+    scene.wait(3600 * SECOND);
+    let first = scene.grant(&escalates(), "A").await;
+    let at = scene.entry(&first.key).await.created_at;
+    scene.clock.set(Timestamp::from_micros(at.as_micros() - 1_800_000_000));
+    scene.reopen().await;
+    let lease = scene.grant(&escalates(), "B").await;
+    let later = scene.entry(&lease.key).await.created_at;
+    assert!(later >= at, "{later} is before {at}");
 }
 
 /// A process that has seen a later time shares the file with one that has not, because the clock was set back between them.

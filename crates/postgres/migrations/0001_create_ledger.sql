@@ -1,0 +1,131 @@
+-- The ledger: operations, their past attempts, what was said of them, and incidents.
+-- Times are microseconds since 1970, UTC. Text compares bytewise. The tables share the database with the user's own.
+
+CREATE TABLE onefold_operations (
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    tenant text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    operation_id text COLLATE "C" NOT NULL CHECK (octet_length(operation_id) BETWEEN 1 AND 1024),
+    fingerprint bytea NOT NULL,
+    fingerprint_mode text NOT NULL,
+    fingerprint_key_id bigint NOT NULL,
+    source text NOT NULL,
+    business_key text,
+    correlation_id text,
+    process_id text,
+    definition_key text,
+    definition_version text,
+    process_instance_key text,
+    element_id text,
+    job_key text,
+    created_at bigint NOT NULL,
+    status text NOT NULL,
+    class text NOT NULL,
+    policy text NOT NULL,
+    fence bigint NOT NULL CHECK (fence > 0),
+    attempt_id bytea NOT NULL,
+    installation text,
+    worker text NOT NULL,
+    deadline bigint NOT NULL,
+    lease_until bigint NOT NULL,
+    attempts bigint NOT NULL,
+    first_attempt_at bigint NOT NULL,
+    attempt_started_at bigint NOT NULL,
+    next_attempt_at bigint,
+    escalate_at bigint,
+    unknown_since bigint,
+    next_ask_at bigint,
+    asks bigint NOT NULL,
+    result bytea,
+    result_type text,
+    result_bytes bigint,
+    result_digest bytea,
+    result_ref text,
+    evidence_ref text,
+    error_code text,
+    category text,
+    dependency text,
+    side_effect_status text NOT NULL,
+    recorded bytea,
+    settled_by text,
+    approved_by text,
+    incident_id text,
+    updated_at bigint NOT NULL,
+    completed_at bigint
+);
+
+-- The readable id, bytewise: rising ids stay in a few hot pages. The id comes first because it tells two rows
+-- apart with one comparison.
+CREATE UNIQUE INDEX onefold_operations_key ON onefold_operations (operation_id, kind, tenant);
+CREATE UNIQUE INDEX onefold_operations_seq ON onefold_operations (seq);
+-- What the sweeper and the reconciler look for; settled rows are in none of these.
+CREATE INDEX onefold_operations_lease ON onefold_operations (lease_until) WHERE status = 'STARTED';
+CREATE INDEX onefold_operations_escalate ON onefold_operations (escalate_at) WHERE escalate_at IS NOT NULL;
+CREATE INDEX onefold_operations_ask ON onefold_operations (next_ask_at) WHERE next_ask_at IS NOT NULL;
+-- What the pruner looks for.
+CREATE INDEX onefold_operations_completed ON onefold_operations (kind, completed_at) WHERE completed_at IS NOT NULL;
+-- What people look for, and what is counted at every scrape.
+CREATE INDEX onefold_operations_business_key ON onefold_operations (business_key) WHERE business_key IS NOT NULL;
+CREATE INDEX onefold_operations_process ON onefold_operations (process_instance_key) WHERE process_instance_key IS NOT NULL;
+CREATE INDEX onefold_operations_unknown ON onefold_operations (category) WHERE status = 'UNKNOWN';
+
+CREATE TABLE onefold_attempts (
+    tenant text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    operation_id text COLLATE "C" NOT NULL,
+    fence bigint NOT NULL,
+    attempt_id bytea NOT NULL,
+    worker text NOT NULL,
+    started_at bigint NOT NULL,
+    deadline bigint NOT NULL,
+    last_alive_at bigint NOT NULL,
+    ended_at bigint NOT NULL,
+    ending text NOT NULL,
+    status text NOT NULL,
+    error_code text,
+    category text,
+    side_effect_status text NOT NULL,
+    recorded bytea,
+    evidence_ref text,
+    PRIMARY KEY (operation_id, kind, tenant, fence)
+);
+
+CREATE TABLE onefold_notes (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    operation_id text COLLATE "C" NOT NULL,
+    at bigint NOT NULL,
+    who text NOT NULL,
+    what text NOT NULL,
+    why text,
+    fence bigint NOT NULL
+);
+
+CREATE INDEX onefold_notes_key ON onefold_notes (operation_id, kind, tenant);
+
+CREATE TABLE onefold_incidents (
+    seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id text COLLATE "C" NOT NULL UNIQUE,
+    tenant text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    operation_id text COLLATE "C" NOT NULL,
+    group_key text COLLATE "C" NOT NULL,
+    error_code text NOT NULL,
+    first_seen bigint NOT NULL,
+    last_seen bigint NOT NULL,
+    closed_at bigint,
+    body text NOT NULL,
+    category text
+);
+
+CREATE UNIQUE INDEX onefold_incidents_one_open ON onefold_incidents (operation_id, kind, tenant) WHERE closed_at IS NULL;
+CREATE INDEX onefold_incidents_group ON onefold_incidents (group_key) WHERE closed_at IS NULL;
+CREATE INDEX onefold_incidents_closed ON onefold_incidents (operation_id, kind, tenant) WHERE closed_at IS NOT NULL;
+
+-- Shared by every process on this schema: the fingerprint keys.
+CREATE TABLE onefold_keys (
+    id bigint PRIMARY KEY,
+    secret bytea NOT NULL CHECK (octet_length(secret) = 32),
+    created_at bigint NOT NULL
+);

@@ -1,0 +1,2 @@
+-- The newest migration.
+SELECT coalesce(max(version), 0) FROM onefold_migrations

@@ -1,0 +1,2 @@
+-- Forgets a token.
+DELETE FROM onefold_tokens WHERE name = $1

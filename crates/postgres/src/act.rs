@@ -1,0 +1,380 @@
+//! Claim, record, renew, release: fresh operations are inserted, known grants settled, and only the rest is read,
+//! decided, locked and decided again.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use onefold_core::error::{Class, DATABASE_BUSY, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::ledger::{self, Claim, ClaimRequest, Decision, Entry, RecordRequest};
+use onefold_core::operation::OperationKey;
+use onefold_core::persistence::columns::{Cell, cells, settled_cells};
+use onefold_core::ports::{Act, Around, BoxFuture, FaultPoint, Step, StepAnswer};
+use onefold_core::{Error, Result, Timestamp};
+use sqlx::PgConnection;
+use sqlx::postgres::PgRow;
+
+use crate::Postgres;
+use crate::error::translate;
+use crate::row;
+use crate::write::{Moving, Others};
+
+/// When an operation that somebody's own transaction is at is worth asking for again.
+const BUSY_FOR: Duration = Duration::from_millis(250);
+
+impl Act for Postgres {
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move { store.commit(&steps).await }))
+    }
+}
+
+impl Postgres {
+    /// Everything that is lost on the way is asked for again: attempt ids make that safe.
+    async fn commit(&self, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
+        let granted = self.take_granted(steps);
+        let mut tries = self.tries();
+        loop {
+            let mut batch = Batch::of(self, steps, &granted);
+            let ended = self.answered(batch.carry_out()).await;
+            match ended {
+                Ok(()) => return batch.answers(),
+                Err(error) if tries.again(&error).await => {}
+                Err(error) => return batch.answers_before(&error),
+            }
+        }
+    }
+
+    /// The grants of this process that these steps record.
+    fn take_granted(&self, steps: &[Step]) -> HashMap<OperationKey, Entry> {
+        let mut granted = self.inner.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = HashMap::new();
+        for step in steps {
+            if let Step::Record(request) = step
+                && let Some(entry) = granted.take(request)
+            {
+                taken.insert(request.key.clone(), entry);
+            }
+        }
+        taken
+    }
+}
+
+/// A batch under way.
+struct Batch<'a> {
+    store: &'a Postgres,
+    steps: &'a [Step],
+    granted: &'a HashMap<OperationKey, Entry>,
+    answers: Vec<Option<Result<StepAnswer>>>,
+    /// Steps without an answer, by operation in the order in which rows are locked, each in the order they came.
+    waiting: BTreeMap<OperationKey, VecDeque<usize>>,
+    /// Operations that exist, as far as this batch has seen.
+    known: HashSet<OperationKey>,
+    /// Operations that somebody's own transaction is at.
+    busy: HashSet<OperationKey>,
+    /// What this batch granted for the first time.
+    fresh: Vec<Entry>,
+}
+
+impl<'a> Batch<'a> {
+    fn of(store: &'a Postgres, steps: &'a [Step], granted: &'a HashMap<OperationKey, Entry>) -> Self {
+        let mut waiting: BTreeMap<OperationKey, VecDeque<usize>> = BTreeMap::new();
+        for (index, step) in steps.iter().enumerate() {
+            waiting.entry(step.key().clone()).or_default().push_back(index);
+        }
+        Self {
+            store,
+            steps,
+            granted,
+            answers: steps.iter().map(|_| None).collect(),
+            waiting,
+            known: HashSet::new(),
+            busy: HashSet::new(),
+            fresh: Vec::new(),
+        }
+    }
+
+    async fn carry_out(&mut self) -> Result<()> {
+        self.settle_granted().await?;
+        while !self.waiting.is_empty() {
+            self.claim_absent().await?;
+            self.decide_rest().await?;
+        }
+        Ok(())
+    }
+
+    /// Every answer.
+    fn answers(self) -> Result<Vec<Result<StepAnswer>>> {
+        let unanswered = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a step of a batch was left without an answer");
+        self.store.inner.granted.lock().unwrap_or_else(PoisonError::into_inner).keep(self.fresh);
+        self.answers.into_iter().map(|answer| answer.ok_or_else(unanswered)).collect()
+    }
+
+    /// What was committed before the store failed is answered; a failure that lies in a step is the batch's own.
+    fn answers_before(self, error: &Error) -> Result<Vec<Result<StepAnswer>>> {
+        let of_the_store =
+            matches!(error.code().descriptor().class, Class::Contention | Class::Dependency | Class::Operational);
+        if !of_the_store || self.answers.iter().all(Option::is_none) {
+            return Err(error.share());
+        }
+        Ok(self.answers.into_iter().map(|answer| answer.unwrap_or_else(|| Err(error.share()))).collect())
+    }
+
+    /// The next step of every operation.
+    fn heads(&self) -> impl Iterator<Item = (&OperationKey, &'a Step)> {
+        self.waiting.iter().filter_map(|(key, steps)| Some((key, &self.steps[*steps.front()?])))
+    }
+
+    /// The steps of one operation.
+    fn steps_of(&self, key: &OperationKey) -> Vec<&'a Step> {
+        self.waiting.get(key).into_iter().flatten().map(|index| &self.steps[*index]).collect()
+    }
+
+    /// Answers the next step of an operation.
+    fn answer(&mut self, key: &OperationKey, answer: Result<StepAnswer>) {
+        let Some(steps) = self.waiting.get_mut(key) else { return };
+        if let Some(index) = steps.pop_front() {
+            self.answers[index] = Some(answer);
+        }
+        if steps.is_empty() {
+            self.waiting.remove(key);
+        }
+    }
+
+    /// Grants operations that are absent; most claims need only this, and it is a commit of its own.
+    async fn claim_absent(&mut self) -> Result<()> {
+        let mut claims: HashMap<OperationKey, &'a ClaimRequest> = HashMap::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (key, step) in self.heads() {
+            if let Step::Claim(request) = step
+                && !self.known.contains(key)
+                // At no time at all: the server adds its own to what counts from the grant.
+                && let Some((_, entry)) = grant(request, Timestamp::default())
+            {
+                claims.insert(key.clone(), request);
+                entries.push(entry);
+            }
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let faults = &self.store.inner.faults;
+        faults.reach(FaultPoint::BeforeClaimCommit);
+        let inserted = self.insert(&entries).await?;
+        if !inserted.is_empty() {
+            faults.reach(FaultPoint::AfterClaimCommit);
+        }
+        self.known.extend(entries.into_iter().map(|entry| entry.key));
+        for found in &inserted {
+            let (key, at) = (row::key(found)?, row::time(found, row::KEY.len())?);
+            self.store.inner.clock.heard(at);
+            if let Some((answer, entry)) = claims.get(&key).and_then(|request| grant(request, at)) {
+                self.fresh.push(entry);
+                self.answer(&key, Ok(StepAnswer::Claim(answer)));
+            }
+        }
+        Ok(())
+    }
+
+    async fn insert(&mut self, entries: &[Entry]) -> Result<Vec<PgRow>> {
+        let (pool, sql) = (&self.store.inner.connected.pool, &self.store.inner.sql);
+        let rows: Vec<[Cell<'_>; 49]> = entries.iter().map(cells).collect();
+        let given = self.store.inner.clock.given();
+        let insert = |sql| row::bind_columns(row::query(sql), &row::ENTRY, &rows).bind(given);
+        match insert(&sql.insert_if_absent).fetch_all(pool).await.map_err(translate) {
+            // Somebody's own transaction is at one of them, and may stay there for long.
+            Err(error) if error.code() == DATABASE_BUSY && error.native() == Some("55P03") => {
+                self.busy.extend(entries.iter().map(|entry| entry.key.clone()));
+                insert(&sql.insert_if_free).fetch_all(pool).await.map_err(translate)
+            }
+            inserted => inserted,
+        }
+    }
+
+    /// Completes what this process granted, where the row still is that grant; most records need only this.
+    async fn settle_granted(&mut self) -> Result<()> {
+        let now = self.store.inner.clock.now();
+        let mut settled: HashMap<OperationKey, (StepAnswer, Entry, &'a Entry)> = HashMap::new();
+        for (key, step) in self.heads() {
+            if let (Step::Record(request), Some(before)) = (step, self.granted.get(key))
+                && let Some((answer, after)) = settle(before, request, now)
+            {
+                settled.insert(key.clone(), (answer, after, before));
+            }
+        }
+        let mut keys: Vec<_> = settled.keys().collect();
+        keys.sort();
+        let rows: Vec<[Cell<'_>; 19]> = keys
+            .into_iter()
+            .filter_map(|key| settled.get(key))
+            .filter_map(|(_, after, before)| settled_cells(before, after))
+            .collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        for found in &self.store.settle(rows).await? {
+            let key = row::key(found)?;
+            if let Some((answer, ..)) = settled.get(&key) {
+                self.answer(&key, Ok(answer.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// What is left: read, and where the rule changes nothing answered; the rest is locked and decided again.
+    async fn decide_rest(&mut self) -> Result<()> {
+        let keys: Vec<OperationKey> = self.waiting.keys().cloned().collect();
+        if keys.is_empty() {
+            return Ok(());
+        }
+        let mut transaction = self.store.inner.connected.begin().await?;
+        let (entries, now) = self.store.read(&mut transaction, &keys).await?;
+        let mut movers = Vec::new();
+        for key in keys {
+            if self.answer_unchanged(&key, entries.get(&key), now) == Then::Move {
+                movers.push(key);
+            }
+        }
+        if movers.is_empty() {
+            return transaction.rollback().await.map_err(translate);
+        }
+        let mut moving = self.store.lock(&mut transaction, &movers, Others::Await).await?;
+        let answers = self.decide_locked(&mut transaction, &mut moving, &movers).await?;
+        moving.write(&mut transaction, &self.store.inner.sql).await?;
+        let faults = &*self.store.inner.faults;
+        let decided = || answers.iter().filter_map(|(_, answer)| answer.as_ref().ok());
+        Around::BeforeCommit.reach(faults, decided());
+        transaction.commit().await.map_err(translate)?;
+        Around::AfterCommit.reach(faults, decided());
+        for (key, answer) in answers {
+            self.answer(&key, answer);
+        }
+        Ok(())
+    }
+
+    /// Answers the steps of an operation until one would change it.
+    fn answer_unchanged(&mut self, key: &OperationKey, entry: Option<&Entry>, now: Timestamp) -> Then {
+        for step in self.steps_of(key) {
+            if let (Step::Claim(_), None) = (step, entry) {
+                if !self.busy.contains(key) {
+                    // It was there when it was inserted, and is gone: inserted again.
+                    self.known.remove(key);
+                    return Then::Wait;
+                }
+                self.answer(key, Ok(StepAnswer::Claim(Claim::InFlight { retry_after: BUSY_FOR })));
+                continue;
+            }
+            if step.past_fence(entry).is_some() {
+                return Then::Move;
+            }
+            match step.decide(entry, None, now) {
+                Ok(Decision { transition: Some(_), .. }) => return Then::Move,
+                Ok(Decision { answer, transition: None }) => self.answer(key, Ok(answer)),
+                Err(error) => self.answer(key, Err(error)),
+            }
+        }
+        Then::Wait
+    }
+
+    /// Decides on rows that nobody else can change, each step on what the one before it left.
+    async fn decide_locked(
+        &self,
+        connection: &mut PgConnection,
+        moving: &mut Moving,
+        movers: &[OperationKey],
+    ) -> Result<Vec<(OperationKey, Result<StepAnswer>)>> {
+        let mut wanted = Vec::new();
+        for key in movers {
+            let fences = self.steps_of(key).into_iter().filter_map(|step| step.past_fence(moving.entry(key)));
+            wanted.extend(fences.map(|fence| (key.clone(), fence)));
+        }
+        let attempts = self.store.find_attempts(connection, &wanted).await?;
+        let mut answers = Vec::new();
+        for key in movers {
+            for step in self.steps_of(key) {
+                let entry = moving.entry(key);
+                if let (Step::Claim(_), None) = (step, entry) {
+                    break;
+                }
+                let past = step.past_fence(entry).map(|fence| (key.clone(), fence));
+                let past = past.and_then(|at| moving.attempt(&at).or_else(|| attempts.get(&at)));
+                match step.decide(entry, past, moving.now) {
+                    Err(error) => answers.push((key.clone(), Err(error))),
+                    Ok(Decision { answer, transition }) => {
+                        if let Some(transition) = transition {
+                            moving.carry_out(*transition);
+                        }
+                        answers.push((key.clone(), Ok(answer)));
+                    }
+                }
+            }
+        }
+        Ok(answers)
+    }
+}
+
+/// What becomes of an operation after its steps were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// Nothing now.
+    Wait,
+    /// A step changes it.
+    Move,
+}
+
+/// The first grant of an operation, at this time.
+fn grant(request: &ClaimRequest, at: Timestamp) -> Option<(Claim, Entry)> {
+    let Decision { answer, transition } = ledger::decide(None, request, at).ok()?;
+    Some((answer, transition?.entry))
+}
+
+/// What a record makes of a grant, if it changes nothing but the row.
+fn settle(before: &Entry, request: &RecordRequest, now: Timestamp) -> Option<(StepAnswer, Entry)> {
+    let Decision { answer, transition } = ledger::record(Some(before), None, request, now);
+    let transition = transition.filter(|transition| transition.row_alone())?;
+    Some((StepAnswer::Record(answer), transition.entry))
+}
+
+impl Postgres {
+    async fn settle(&self, mut rows: Vec<[Cell<'_>; 19]>) -> Result<Vec<PgRow>> {
+        let (connected, faults) = (&self.inner.connected, &self.inner.faults);
+        let written = if rows.len() == 1 {
+            let cells = rows.pop().into_iter().flatten();
+            faults.reach(FaultPoint::BeforeRecordCommit);
+            let settle = row::bind(row::query(&self.inner.sql.settle_one), &row::SETTLED, cells);
+            settle.fetch_all(&connected.pool).await.map_err(translate)?
+        } else {
+            let mut transaction = connected.begin().await?;
+            let settle = row::bind_columns(row::query(&self.inner.sql.settle), &row::SETTLED, &rows);
+            let written = settle.fetch_all(&mut *transaction).await.map_err(translate)?;
+            faults.reach(FaultPoint::BeforeRecordCommit);
+            transaction.commit().await.map_err(translate)?;
+            written
+        };
+        if !written.is_empty() {
+            faults.reach(FaultPoint::AfterRecordCommit);
+        }
+        Ok(written)
+    }
+
+    /// These operations, where they exist, and the server's time.
+    pub(crate) async fn read(
+        &self,
+        connection: &mut PgConnection,
+        keys: &[OperationKey],
+    ) -> Result<(HashMap<OperationKey, Entry>, Timestamp)> {
+        let query = row::bind_keys(row::query(&self.inner.sql.find), keys).bind(self.inner.clock.given());
+        let rows = query.fetch_all(connection).await.map_err(translate)?;
+        let mut now = None;
+        let mut entries = HashMap::with_capacity(rows.len());
+        for found in &rows {
+            now = now.max(Some(row::time(found, row::AFTER_ENTRY)?));
+            if let Some(entry) = row::optional_entry(found)? {
+                entries.insert(entry.key.clone(), entry);
+            }
+        }
+        let now = now.unwrap_or_else(|| self.inner.clock.now());
+        self.inner.clock.heard(now);
+        Ok((entries, now))
+    }
+}

@@ -1,0 +1,69 @@
+//! Which migrations a schema has, and applying the missing ones. Forward only; safe with several starters.
+
+use onefold_core::error::DATABASE_TOO_NEW;
+use onefold_core::{Error, Result, Timestamp};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+use crate::error::translate;
+use crate::row;
+use crate::sql::Sql;
+
+/// One migration, in the order of its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// Its number.
+    pub version: i64,
+    /// Its name.
+    pub name: &'static str,
+    sql: &'static str,
+}
+
+/// Every migration of this version.
+pub(crate) const MIGRATIONS: &[Migration] = &[
+    Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
+    Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
+];
+
+/// What a schema lacks, without changing it; one that a newer version has migrated is refused.
+pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<Migration>> {
+    let begun = row::query(&sql.migrations_begun).fetch_one(&mut *connection).await.map_err(translate)?;
+    if !row::get::<bool>(&begun, 0)? {
+        return Ok(MIGRATIONS.to_vec());
+    }
+    let newest = row::query(&sql.migrations).fetch_one(connection).await.map_err(translate)?;
+    let newest: i64 = row::get(&newest, 0)?;
+    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    if newest > known {
+        return Err(Error::new(
+            DATABASE_TOO_NEW,
+            format!("the database is at migration {newest}, this program knows {known}"),
+        ));
+    }
+    Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
+}
+
+/// Applies what the schema lacks. Starters wait for each other; one that finds nothing to do writes nothing.
+pub(crate) async fn migrate(
+    connection: &mut PgConnection,
+    sql: &Sql,
+    schema: Option<&str>,
+    now: Timestamp,
+) -> Result<()> {
+    if missing(connection, sql).await?.is_empty() {
+        return Ok(());
+    }
+    let mut transaction = connection.begin().await.map_err(translate)?;
+    let lock = row::query(&sql.migrations_lock).bind(schema.unwrap_or_default());
+    lock.execute(&mut *transaction).await.map_err(translate)?;
+    if let Some(schema) = schema {
+        let text = format!("CREATE SCHEMA IF NOT EXISTS {schema}; SET LOCAL search_path = {schema}");
+        sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *transaction).await.map_err(translate)?;
+    }
+    row::query(&sql.migrations_table).execute(&mut *transaction).await.map_err(translate)?;
+    for migration in missing(&mut transaction, sql).await? {
+        sqlx::raw_sql(migration.sql).execute(&mut *transaction).await.map_err(translate)?;
+        let add = row::query(&sql.add_migration).bind(migration.version).bind(migration.name).bind(now.as_micros());
+        add.execute(&mut *transaction).await.map_err(translate)?;
+    }
+    transaction.commit().await.map_err(translate)
+}

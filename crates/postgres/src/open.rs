@@ -1,0 +1,196 @@
+//! Connecting: limits, migrations, keys.
+
+use std::str::FromStr as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::error::{CONFIGURATION_INVALID, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
+use onefold_core::ports::{Clock, Faults, NoFaults, Random};
+use onefold_core::{Error, Result, Timestamp};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{ConnectOptions as _, PgConnection};
+
+use crate::clock::{StoreClock, Time};
+use crate::connected::Connected;
+use crate::error::translate;
+use crate::migrate::{self, Migration};
+use crate::sql::Sql;
+use crate::{Inner, Postgres, row};
+
+/// How a database is used. Every limit has its unit.
+#[derive(Clone)]
+pub struct Options {
+    /// Time, for waits.
+    pub clock: Arc<dyn Clock>,
+    /// Whose time leases count by.
+    pub time: Time,
+    /// Chance, for the installation's first key and for jitter.
+    pub random: Arc<dyn Random>,
+    /// Where tests stop the process.
+    pub faults: Arc<dyn Faults>,
+    /// The schema of the ledger's tables; the connection's own search path without it.
+    pub schema: Option<String>,
+    /// Connections at most.
+    pub connections_max: u32,
+    /// How long a caller waits for a connection.
+    pub connection_wait: Duration,
+    /// How long the database may take for a batch.
+    pub answer_wait: Duration,
+    /// How long a batch is tried again after contention, a lost connection or a failover.
+    pub try_for: Duration,
+}
+
+impl Options {
+    /// The defaults, on this clock and this source of chance.
+    pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
+        Self {
+            clock,
+            time: Time::Server,
+            random,
+            faults: Arc::new(NoFaults),
+            schema: None,
+            connections_max: 10,
+            connection_wait: Duration::from_secs(10),
+            answer_wait: Duration::from_secs(15),
+            try_for: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Postgres {
+    /// Connects, and creates and migrates the ledger's tables as needed.
+    ///
+    /// A database that cannot be reached or written, or that a newer version has migrated, is refused with what to do
+    /// about it.
+    pub async fn open(url: &str, options: Options) -> Result<Self> {
+        let (connect, address) = parse(url)?;
+        let sql = Sql::new(checked_schema(options.schema.as_deref())?);
+        let pool = PgPoolOptions::new()
+            .max_connections(options.connections_max)
+            .acquire_timeout(options.connection_wait)
+            // A connection that broke is found by the statement that needs it, which is then tried again: asking
+            // first would cost every statement a round trip.
+            .test_before_acquire(false)
+            .connect_lazy_with(connect.clone());
+        let prepared = Self::detached(prepare(connect, options.clone()));
+        let (keyring, now) = prepared.await.map_err(|error| naming(&address, &error))?;
+        let inner = Inner {
+            connected: Connected { pool },
+            sql,
+            clock: StoreClock::new(Arc::clone(&options.clock), options.time, now),
+            granted: std::sync::Mutex::default(),
+            faults: Arc::clone(&options.faults),
+            keyring: Arc::new(keyring),
+            address,
+            options,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The migrations that opening this database would apply. Nothing is changed.
+    pub async fn missing_migrations(url: &str, options: Options) -> Result<Vec<Migration>> {
+        let (connect, address) = parse(url)?;
+        let sql = Sql::new(checked_schema(options.schema.as_deref())?);
+        let missing = Self::detached(async move {
+            let mut connection = connect.connect().await.map_err(translate)?;
+            migrate::missing(&mut connection, &sql).await
+        });
+        missing.await.map_err(|error| naming(&address, &error))
+    }
+
+    /// Closes every connection, after what is under way has ended.
+    pub async fn close(&self) {
+        self.inner.connected.pool.close().await;
+    }
+}
+
+/// The driver's options, and the address for people.
+fn parse(url: &str) -> Result<(PgConnectOptions, String)> {
+    let connect = PgConnectOptions::from_str(url).map_err(|_| {
+        // What is wrong may stand beside a password, so it is not repeated.
+        Error::new(CONFIGURATION_INVALID, "the database's address cannot be read")
+            .hint("write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE; special characters percent-encoded")
+    })?;
+    // PgBouncer refuses start-up parameters that it does not know, and no number here has a fraction.
+    let connect = connect.extra_float_digits(None).application_name("onefold").disable_statement_logging();
+    let database = connect.get_database().unwrap_or_else(|| connect.get_username());
+    let address = format!("postgres://{}:{}/{database}", connect.get_host(), connect.get_port());
+    Ok((connect, address))
+}
+
+/// A schema's name goes into statements as it is.
+fn checked_schema(schema: Option<&str>) -> Result<Option<&str>> {
+    let shaped = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    };
+    match schema {
+        Some(name) if name.len() > 63 || !shaped(name) => {
+            Err(Error::new(CONFIGURATION_INVALID, format!("{name:?} is no schema's name"))
+                .hint("use 1 to 63 lower-case ASCII letters, digits and _, not beginning with a digit"))
+        }
+        schema => Ok(schema),
+    }
+}
+
+/// A failure while a database is opened names it, wherever it came from.
+fn naming(address: &str, error: &Error) -> Error {
+    let native = error.native();
+    let named = Error::new(error.code(), format!("{address}: {}", error.detail())).hint(error.next_step());
+    let named = match native {
+        Some(native) => named.stored_as(native),
+        None => named,
+    };
+    named.caused_by(error.share())
+}
+
+/// Migrates, loads the keys and hears the server's time, on a connection of its own.
+async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring, Timestamp)> {
+    let schema = options.schema.as_deref();
+    let sql = Sql::new(schema);
+    let opening = async {
+        let mut connection = connect.connect().await.map_err(translate)?;
+        migrate::migrate(&mut connection, &sql, schema, options.clock.now()).await?;
+        let keyring = load_keyring(&mut connection, &sql, &options).await?;
+        let found = row::query(&sql.clock).fetch_one(&mut connection).await.map_err(translate)?;
+        let now = match options.time {
+            Time::Server => row::time(&found, 0)?,
+            Time::Clock => options.clock.now(),
+        };
+        Ok((keyring, now))
+    };
+    tokio::select! {
+        opened = opening => opened,
+        () = options.clock.sleep(options.answer_wait) => {
+            Err(Error::new(DATABASE_UNAVAILABLE, "the database did not answer in time"))
+        }
+    }
+}
+
+async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Options) -> Result<Keyring> {
+    let mut keys = read_keys(connection, sql).await?;
+    if keys.is_empty() {
+        let mut secret = [0; 32];
+        secret[..16].copy_from_slice(&options.random.bytes());
+        secret[16..].copy_from_slice(&options.random.bytes());
+        let add = row::query(&sql.add_key).bind(1_i64).bind(secret.as_slice()).bind(options.clock.now().as_micros());
+        add.execute(&mut *connection).await.map_err(translate)?;
+        keys = read_keys(connection, sql).await?;
+    }
+    let mut keys = keys.into_iter();
+    let current = keys.next().ok_or_else(|| Error::new(DATABASE_UNAVAILABLE, "the database has no fingerprint key"))?;
+    Ok(Keyring::new(current, keys.collect()))
+}
+
+async fn read_keys(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<FingerprintKey>> {
+    let unreadable = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a stored fingerprint key cannot be read");
+    let rows = row::query(&sql.keys).fetch_all(connection).await.map_err(translate)?;
+    rows.iter()
+        .map(|found| {
+            let id = u32::try_from(row::get::<i64>(found, 0)?).map_err(|_| unreadable())?;
+            let secret: &[u8] = row::get(found, 1)?;
+            Ok(FingerprintKey::new(KeyId(id), secret.try_into().map_err(|_| unreadable())?))
+        })
+        .collect()
+}

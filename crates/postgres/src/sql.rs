@@ -1,0 +1,109 @@
+//! Every statement, from its named file, with its tables in the schema that was chosen.
+
+use std::sync::Arc;
+
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+
+macro_rules! queries {
+    ($($name:ident = $file:literal;)+) => {
+        /// The statements of one schema.
+        pub(crate) struct Sql {
+            $(pub(crate) $name: SqlStr,)+
+        }
+
+        impl Sql {
+            /// The statements on the tables of this schema, or of the connection's own search path.
+            pub(crate) fn new(schema: Option<&str>) -> Self {
+                Self { $($name: qualified(include_str!(concat!("../queries/", $file, ".sql")), schema),)+ }
+            }
+        }
+
+        /// Each statement with its file's name, so that a test can prepare them all.
+        #[cfg(test)]
+        pub(crate) const ALL: &[(&str, &str)] = &[$(($file, include_str!(concat!("../queries/", $file, ".sql")))),+];
+    };
+}
+
+/// The statement with its tables in this schema. Only tables begin with `onefold_` in a statement, and a schema's
+/// name is checked before it comes here.
+fn qualified(sql: &'static str, schema: Option<&str>) -> SqlStr {
+    match schema {
+        None => sql.into_sql_str(),
+        Some(schema) => {
+            let sql: Arc<str> = sql.replace("onefold_", &format!("{schema}.onefold_")).into();
+            AssertSqlSafe(sql).into_sql_str()
+        }
+    }
+}
+
+queries! {
+    find = "ledger/find";
+    lock = "ledger/lock";
+    lock_free = "ledger/lock_free";
+    try_lock = "ledger/try_lock";
+    insert = "ledger/insert";
+    insert_if_absent = "ledger/insert_if_absent";
+    insert_if_free = "ledger/insert_if_free";
+    update = "ledger/update";
+    settle = "ledger/settle";
+    settle_one = "ledger/settle_one";
+    overdue = "ledger/overdue";
+    held = "ledger/held";
+    due = "ledger/due";
+    list = "ledger/list";
+    list_by_id = "ledger/list_by_id";
+    list_by_business_key = "ledger/list_by_business_key";
+    list_by_process_instance = "ledger/list_by_process_instance";
+    expired_ids = "ledger/expired_ids";
+    expired_results = "ledger/expired_results";
+    delete_operations = "ledger/delete_operations";
+    delete_attempts = "ledger/delete_attempts";
+    delete_notes = "ledger/delete_notes";
+    keep_attempt = "ledger/keep_attempt";
+    find_attempt = "ledger/find_attempt";
+    list_attempts = "ledger/list_attempts";
+    add_note = "ledger/add_note";
+    list_notes = "ledger/list_notes";
+    count_unknown = "ledger/count_unknown";
+    find_open_incident = "incident/find_open";
+    write_incident = "incident/write";
+    list_incidents = "incident/list";
+    incident_groups = "incident/groups";
+    count_open_incidents = "incident/count_open";
+    delete_incidents = "incident/delete";
+    pinned_kinds = "shared/kinds";
+    pin_kind = "shared/pin_kind";
+    find_kind = "shared/find_kind";
+    tokens = "shared/tokens";
+    put_token = "shared/put_token";
+    drop_token = "shared/drop_token";
+    keys = "installation/keys";
+    add_key = "installation/add_key";
+    clock = "installation/clock";
+    migrations_table = "installation/migrations_table";
+    migrations_begun = "installation/migrations_begun";
+    migrations_lock = "installation/migrations_lock";
+    migrations = "installation/migrations";
+    add_migration = "installation/add_migration";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_found_in_the_schema_that_was_chosen() {
+        assert!(Sql::new(Some("ours")).find.as_str().contains("JOIN ours.onefold_operations AS o"));
+        assert!(Sql::new(None).find.as_str().contains("JOIN onefold_operations AS o"));
+    }
+
+    #[test]
+    fn nothing_but_tables_begins_as_they_do() {
+        for (file, sql) in ALL {
+            for place in sql.match_indices("onefold_").map(|(at, _)| &sql[at..]) {
+                let table = ["operations", "attempts", "notes", "incidents", "keys", "kinds", "tokens", "migrations"];
+                assert!(table.iter().any(|table| place.starts_with(&format!("onefold_{table}"))), "{file}: {place}");
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The user's own transactions on the ledger's database.
+
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+use onefold_core::Result;
+use onefold_core::error::Class;
+use onefold_core::ports::Committed;
+use sqlx::PgConnection;
+
+use crate::Postgres;
+use crate::connected::Transaction;
+use crate::error::translate;
+
+/// A transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
+pub struct Tx {
+    transaction: Transaction,
+}
+
+impl Tx {
+    /// Commits; the answer comes after the commit is durable. An error means that nobody knows whether it was.
+    pub async fn commit(self) -> Result<()> {
+        self.transaction.commit().await.map_err(translate)
+    }
+
+    /// Takes everything back.
+    pub async fn rollback(self) -> Result<()> {
+        self.transaction.rollback().await.map_err(translate)
+    }
+}
+
+impl Deref for Tx {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.transaction
+    }
+}
+
+impl Postgres {
+    /// Begins a transaction, READ COMMITTED unless the database says otherwise.
+    ///
+    /// Safe to cut short: the connection never goes back to the pool with a transaction open. Through `PgBouncer` in
+    /// transaction mode, run statements with `.persistent(false)`.
+    pub async fn begin(&self) -> Result<Tx> {
+        let pool = self.inner.connected.pool.clone();
+        let begun = Self::detached(async move { pool.begin().await.map_err(translate) });
+        Ok(Tx { transaction: begun.await? })
+    }
+
+    /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
+    ///
+    /// What may only happen after the commit takes the [`Committed`] token. A commit whose answer was lost is an error
+    /// and never run again: nobody knows whether it took hold.
+    pub async fn transaction<T>(&self, work: impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
+        let mut tries = 1;
+        loop {
+            match self.run(&work).await {
+                Err(error) if tries < 3 && error.code().descriptor().class == Class::Contention => {
+                    let [draw, ..] = self.inner.options.random.bytes();
+                    self.inner.clock.sleep(Duration::from_millis(20 * tries + u64::from(draw) / 8)).await;
+                    tries += 1;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    async fn run<T>(&self, work: &impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
+        let mut transaction = self.begin().await?;
+        let value = work(&mut transaction).await?;
+        transaction.commit().await?;
+        Ok(Committed::after_commit(value))
+    }
+}

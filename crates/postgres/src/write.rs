@@ -1,0 +1,207 @@
+//! Rows under lock, and carrying transitions out: each table is written once, whatever a batch holds.
+
+use std::collections::{BTreeMap, HashMap};
+
+use onefold_core::incident::{Incident, IncidentId};
+use onefold_core::ledger::{Attempt, Ending, Entry, Note, Transition};
+use onefold_core::operation::OperationKey;
+use onefold_core::persistence::columns::{self, Cell, attempt_cells, cells, incident_cells, note_cells, opt_text};
+use onefold_core::{Result, Timestamp};
+use sqlx::{PgConnection, SqlStr};
+
+use crate::Postgres;
+use crate::error::translate;
+use crate::row::{self, Query, Type};
+use crate::sql::Sql;
+
+/// Whether to wait for rows that somebody else moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others {
+    Await,
+    LeaveOut,
+}
+
+/// Operations that this transaction moves: nobody else can until it ends.
+pub(crate) struct Moving {
+    /// The server's time, read after the last lock was got.
+    pub(crate) now: Timestamp,
+    entries: HashMap<OperationKey, Entry>,
+    open: HashMap<OperationKey, Incident>,
+    writes: Writes,
+}
+
+/// What a transaction writes, by table.
+#[derive(Default)]
+struct Writes {
+    moved: Vec<OperationKey>,
+    attempts: BTreeMap<(OperationKey, u64), Attempt>,
+    /// In the order in which they were first written: one incident is closed before the next is opened.
+    incidents: Vec<IncidentId>,
+    incidents_by_id: HashMap<IncidentId, Incident>,
+    notes: Vec<(OperationKey, Note)>,
+}
+
+impl Postgres {
+    /// Locks these operations, in one order, and reads them with their open incidents.
+    pub(crate) async fn lock(
+        &self,
+        connection: &mut PgConnection,
+        keys: &[OperationKey],
+        others: Others,
+    ) -> Result<Moving> {
+        let sql = match others {
+            Others::Await => &self.inner.sql.lock,
+            Others::LeaveOut => &self.inner.sql.lock_free,
+        };
+        let query = row::bind_keys(row::query(sql), keys).bind(self.inner.clock.given());
+        let rows = query.fetch_all(&mut *connection).await.map_err(translate)?;
+        let times: Vec<Timestamp> =
+            rows.iter().map(|found| row::time(found, row::AFTER_ENTRY)).collect::<Result<_>>()?;
+        let now = times.into_iter().max().unwrap_or_else(|| self.inner.clock.now());
+        self.inner.clock.heard(now);
+        let entries: Vec<Entry> = rows.iter().map(row::entry).collect::<Result<_>>()?;
+        let troubled = entries.iter().filter(|entry| entry.incident.is_some()).map(|entry| &entry.key);
+        let open = self.open_incidents(connection, troubled.collect()).await?;
+        let entries = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
+        Ok(Moving { now, entries, open, writes: Writes::default() })
+    }
+
+    async fn open_incidents(
+        &self,
+        connection: &mut PgConnection,
+        keys: Vec<&OperationKey>,
+    ) -> Result<HashMap<OperationKey, Incident>> {
+        if keys.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let query = row::bind_keys(row::query(&self.inner.sql.find_open_incident), keys);
+        let rows = query.fetch_all(connection).await.map_err(translate)?;
+        rows.iter()
+            .map(|found| {
+                let incident = columns::incident(row::get(found, 0)?)?;
+                let key =
+                    OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone());
+                Ok((key, incident))
+            })
+            .collect()
+    }
+
+    /// Past attempts, by key and fence.
+    pub(crate) async fn find_attempts(
+        &self,
+        connection: &mut PgConnection,
+        wanted: &[(OperationKey, u64)],
+    ) -> Result<HashMap<(OperationKey, u64), Attempt>> {
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let fences: Vec<i64> = wanted.iter().map(|(_, fence)| i64::try_from(*fence).unwrap_or(i64::MAX)).collect();
+        let query = row::query(&self.inner.sql.find_attempt);
+        let query = row::bind_keys(query, wanted.iter().map(|(key, _)| key)).bind(fences);
+        let rows = query.fetch_all(connection).await.map_err(translate)?;
+        rows.iter()
+            .map(|found| row::attempt(found).map(|attempt| ((attempt.key.clone(), attempt.fence), attempt)))
+            .collect()
+    }
+}
+
+impl Moving {
+    /// An operation as this transaction has it by now.
+    pub(crate) fn entry(&self, key: &OperationKey) -> Option<&Entry> {
+        self.entries.get(key)
+    }
+
+    /// An attempt that this transaction ended.
+    pub(crate) fn attempt(&self, at: &(OperationKey, u64)) -> Option<&Attempt> {
+        self.writes.attempts.get(at)
+    }
+
+    /// Notes what a decision changes; the operation stands as it says from now on.
+    pub(crate) fn carry_out(&mut self, mut transition: Transition) -> &Entry {
+        let key = transition.entry.key.clone();
+        if transition.incident.is_some()
+            && let Some(incident) = transition.settle_incident(self.open.remove(&key))
+        {
+            if incident.is_open() {
+                self.open.insert(key.clone(), incident.clone());
+            }
+            self.writes.incident(incident);
+        }
+        if let Some(past) = transition.past {
+            count_past(&past);
+            self.writes.attempts.insert((key.clone(), past.fence), past);
+        }
+        if let Some(note) = transition.note {
+            self.writes.notes.push((key.clone(), note));
+        }
+        if !self.writes.moved.contains(&key) {
+            self.writes.moved.push(key.clone());
+        }
+        self.entries.entry(key).insert_entry(transition.entry).into_mut()
+    }
+
+    /// Writes everything that was noted.
+    pub(crate) async fn write(&self, connection: &mut PgConnection, sql: &Sql) -> Result<()> {
+        let Writes { moved, attempts, incidents, incidents_by_id, notes } = &self.writes;
+        let rows = incidents.iter().filter_map(|id| incidents_by_id.get(id)).map(incident_row);
+        write_rows(connection, &sql.write_incident, &row::INCIDENT, rows.collect::<Result<_>>()?).await?;
+        write_rows(connection, &sql.keep_attempt, &row::ATTEMPT, attempts.values().map(attempt_cells).collect())
+            .await?;
+        let rows = notes.iter().map(|(key, note)| note_cells(key, note));
+        write_rows(connection, &sql.add_note, &row::NOTE, rows.collect()).await?;
+        let rows: Vec<_> = moved.iter().filter_map(|key| self.entries.get(key)).map(cells).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let update = row::bind_some_columns(row::query(&sql.update), &row::ENTRY, row::FIXED, &rows);
+        run(connection, update).await
+    }
+}
+
+impl Writes {
+    fn incident(&mut self, incident: Incident) {
+        if !self.incidents_by_id.contains_key(&incident.id) {
+            self.incidents.push(incident.id.clone());
+        }
+        self.incidents_by_id.insert(incident.id.clone(), incident);
+    }
+}
+
+/// The columns of an incident, and its category behind them: it is counted at every scrape.
+fn incident_row(incident: &Incident) -> Result<Vec<Cell<'_>>> {
+    let mut row = Vec::from(incident_cells(incident)?);
+    row.push(opt_text(Some(incident.category.as_str())));
+    Ok(row)
+}
+
+async fn write_rows<'a, R: AsRef<[Cell<'a>]>>(
+    connection: &mut PgConnection,
+    sql: &SqlStr,
+    types: &[Type],
+    rows: Vec<R>,
+) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    run(connection, row::bind_columns(row::query(sql), types, &rows)).await
+}
+
+/// Runs a statement whose rows nobody reads.
+pub(crate) async fn run(connection: &mut PgConnection, query: Query) -> Result<()> {
+    query.execute(connection).await.map(drop).map_err(translate)
+}
+
+/// Adds a line to an operation's timeline.
+pub(crate) async fn add_note(connection: &mut PgConnection, sql: &Sql, key: &OperationKey, note: &Note) -> Result<()> {
+    write_rows(connection, &sql.add_note, &row::NOTE, vec![note_cells(key, note)]).await
+}
+
+/// Attempts that went silent, and those that spoke too late.
+fn count_past(past: &Attempt) {
+    let name = match past.ending {
+        Ending::Expired => "onefold_leases_expired_total",
+        Ending::Late => "onefold_late_records_total",
+        Ending::Recorded | Ending::Released => return,
+    };
+    metrics::counter!(name, "kind" => past.key.kind.to_string()).increment(1);
+}

@@ -1,0 +1,3 @@
+//! One suite that every store passes.
+
+onefold_conformance::suite!(crate::harness::PostgresHarness);

@@ -1,0 +1,11 @@
+//! What the PostgreSQL store promises: what every store does, and what only a server can.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it expects; anything else fails it"
+)]
+
+mod conformance;
+mod harness;
