@@ -285,8 +285,13 @@ impl<'a> Batch<'a> {
     ) -> Result<Vec<(OperationKey, Result<StepAnswer>)>> {
         let mut wanted = Vec::new();
         for key in movers {
-            let fences = self.steps_of(key).into_iter().filter_map(|step| step.past_fence(moving.entry(key)));
-            wanted.extend(fences.map(|fence| (key.clone(), fence)));
+            let steps = self.steps_of(key);
+            // A claim before it may raise the fence, and what is the present attempt now is a past one then.
+            let may_rise = steps.iter().any(|step| matches!(step, Step::Claim(_)));
+            wanted.extend(steps.into_iter().filter_map(|step| match step {
+                Step::Record(request) if may_rise => Some((key.clone(), request.fence)),
+                step => step.past_fence(moving.entry(key)).map(|fence| (key.clone(), fence)),
+            }));
         }
         let attempts = self.store.find_attempts(connection, &wanted).await?;
         let mut answers = Vec::new();
