@@ -6,11 +6,12 @@ cargo xtask: what a developer runs
 Usage: cargo xtask COMMAND [OPTIONS]
 
 Commands:
-  test    run the test suites and show how each ended
-  ci      everything a change must pass: format, tidy, lints, docs, licences, suites
-  bench   run a benchmark against its peer, or list the benchmarks
-  tidy    check what the compiler cannot: names, file sizes, where SQL lives
-  help    this text, or a command's: `cargo xtask help test`
+  test      run the test suites and show how each ended
+  ci        everything a change must pass: format, tidy, lints, docs, licences, suites
+  bench     run a benchmark against its peer, or list the benchmarks
+  services  start, stop and see the real services that tests use
+  tidy      check what the compiler cannot: names, file sizes, where SQL lives
+  help      this text, or a command's: `cargo xtask help test`
 
 Examples:
   cargo xtask test
@@ -96,6 +97,42 @@ Examples:
   cargo xtask bench
   cargo xtask bench ledger-sqlite
   cargo xtask bench replay --smoke
+";
+
+pub(crate) const SERVICES: &str = "\
+cargo xtask services: the real services that tests use, private to this workspace
+
+Usage: cargo xtask services up [--no-install] [--env] [NAME]...
+       cargo xtask services down|status|logs|env [NAME]...
+
+Without NAME all of them are meant.
+
+What to do:
+  up      get what is missing, after saying what; start what does not run; wait
+          until it answers
+  down    stop them; their data stays
+  status  how each stands; the exit code is 0 when all answer
+  logs    the last lines of each one's log
+  env     variables for a shell, of those that run
+
+Services, with the variable that tells tests the address. Where it is already
+set, the service that it names is used and none is started:
+  postgres   PostgreSQL, durable, wal_level=logical   ONEFOLD_TEST_POSTGRES
+             the folder of its programs is in         ONEFOLD_TEST_POSTGRES_BIN
+  pgbouncer  in front of it, pooling by transaction   ONEFOLD_TEST_PGBOUNCER
+
+Options of up:
+  --no-install  leave the system as it is; what is missing is named
+  --env         print the variables, and the table on standard error
+
+They listen on loopback, on free ports that are remembered, and keep their data
+in services/ of the target folder. Packages come from apt-get, which takes root.
+
+Examples:
+  cargo xtask services up
+  cargo xtask services up --no-install postgres
+  eval \"$(cargo xtask services env)\"
+  cargo xtask services down
 ";
 
 pub(crate) const TIDY: &str = "\

@@ -1,7 +1,7 @@
 //! The test suites, in the order they run.
 //!
-//! A new suite is one more row in [`SUITES`]. One that needs a service says in
-//! `ready` why it cannot run where the service is missing.
+//! A new suite is one more row in [`SUITES`]. One that needs services names them
+//! with `needing`: they are up while it runs, and it is not run without them.
 
 use std::process::Command;
 
@@ -73,7 +73,7 @@ fn test_targets(context: &Context, group: Group) -> Result<Tally, String> {
 /// `--no-fail-fast`, because the counts are of all tests and not of those before the first failure.
 fn cargo_test(context: &Context) -> Command {
     let mut command = cargo::cargo(&context.root);
-    command.args(["test", "--workspace", "--no-fail-fast"]);
+    command.args(["test", "--workspace", "--no-fail-fast"]).envs(context.services.environment());
     command
 }
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     fn context(options: Options) -> Context {
-        Context { root: PathBuf::new(), options }
+        Context::new(PathBuf::new(), options)
     }
 
     #[test]

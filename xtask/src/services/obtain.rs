@@ -1,0 +1,144 @@
+//! Getting what is missing, after saying what that is.
+
+use std::collections::BTreeMap;
+
+use super::progress::say;
+use super::site::Site;
+use super::{Install, Service};
+use super::{account, apt};
+
+/// Something that a service needs and this machine lacks.
+#[derive(Clone, Copy)]
+pub(super) enum Missing {
+    /// A package of the system.
+    Package(&'static str),
+    Download(Download),
+}
+
+/// Something that is kept below the target folder and leaves the system as it is.
+#[derive(Clone, Copy)]
+pub(super) struct Download {
+    /// What and where from, with its size.
+    pub(super) what: &'static str,
+    pub(super) fetch: fn(&Site, &str) -> Result<(), String>,
+}
+
+/// Why each service that still lacks something cannot be had.
+pub(super) type Refusals = BTreeMap<Service, String>;
+
+/// Gets what these services lack; what cannot be had is the reason of the service that needs it.
+pub(super) fn obtain(site: &Site, services: &[Service], install: Install) -> Refusals {
+    let lacking: Vec<(Service, Vec<Missing>)> = services
+        .iter()
+        .map(|service| (*service, service.recipe().missing(site)))
+        .filter(|(_, missing)| !missing.is_empty())
+        .collect();
+    if lacking.is_empty() {
+        return Refusals::new();
+    }
+    if install == Install::Never {
+        return lacking.iter().map(|(service, missing)| (*service, by_hand(missing))).collect();
+    }
+    announce(&lacking);
+    let mut refusals = packages_of_all(site, &lacking);
+    for (service, missing) in &lacking {
+        if !refusals.contains_key(service)
+            && let Err(why) = downloads(site, *service, missing)
+        {
+            refusals.insert(*service, why);
+        }
+    }
+    refusals
+}
+
+fn announce(lacking: &[(Service, Vec<Missing>)]) {
+    for (service, missing) in lacking {
+        for one in missing {
+            say(
+                service.name(),
+                &match one {
+                    Missing::Package(package) => format!("will install the package {package} with apt-get"),
+                    Missing::Download(download) => format!("will download {}", download.what),
+                },
+            );
+        }
+    }
+}
+
+/// What to do where we may not do it.
+fn by_hand(missing: &[Missing]) -> String {
+    let packages = packages(missing);
+    let downloads: Vec<&str> = missing.iter().filter_map(downloaded).map(|download| download.what).collect();
+    let mut ways = Vec::new();
+    if !packages.is_empty() {
+        ways.push(format!("`apt-get install {}`", packages.join(" ")));
+    }
+    if !downloads.is_empty() {
+        ways.push(format!("`cargo xtask services up` without --no-install downloads {}", downloads.join(" and ")));
+    }
+    let lacks: Vec<&str> = packages.into_iter().chain(downloads).collect();
+    format!("missing: {} (--no-install); {}", lacks.join(", "), ways.join(", then "))
+}
+
+fn packages(missing: &[Missing]) -> Vec<&'static str> {
+    let package = |one: &Missing| match one {
+        Missing::Package(package) => Some(*package),
+        Missing::Download(_) => None,
+    };
+    missing.iter().filter_map(package).collect()
+}
+
+const fn downloaded(missing: &Missing) -> Option<&Download> {
+    match missing {
+        Missing::Package(_) => None,
+        Missing::Download(download) => Some(download),
+    }
+}
+
+/// All packages at once, which is quickest; where that fails each service by itself, so that one does not spoil all.
+fn packages_of_all(site: &Site, lacking: &[(Service, Vec<Missing>)]) -> Refusals {
+    let mut all: Vec<&str> = lacking.iter().flat_map(|(_, missing)| packages(missing)).collect();
+    all.sort_unstable();
+    all.dedup();
+    if all.is_empty() {
+        return Refusals::new();
+    }
+    if !account::is_root() {
+        let refuse = |service: Service, packages: &[&str]| {
+            (service, format!("installing packages takes root: `sudo apt-get install {}`", packages.join(" ")))
+        };
+        let lacking = lacking.iter().map(|(service, missing)| (*service, packages(missing)));
+        return lacking
+            .filter(|(_, packages)| !packages.is_empty())
+            .map(|(s, packages)| refuse(s, &packages))
+            .collect();
+    }
+    let Err(why) = apt::install(site, &all) else { return Refusals::new() };
+    if let [(service, _)] = lacking {
+        return [(*service, why)].into();
+    }
+    say("services", &format!("{why}: trying each service by itself"));
+    let one = |(service, missing): &(Service, Vec<Missing>)| {
+        let packages = packages(missing);
+        if packages.is_empty() { None } else { apt::install(site, &packages).err().map(|why| (*service, why)) }
+    };
+    lacking.iter().filter_map(one).collect()
+}
+
+fn downloads(site: &Site, service: Service, missing: &[Missing]) -> Result<(), String> {
+    missing.iter().filter_map(downloaded).try_for_each(|download| (download.fetch)(site, service.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_comes_with_the_way_to_get_it() {
+        let fetch: fn(&Site, &str) -> Result<(), String> = |_, _| Ok(());
+        let download = Missing::Download(Download { what: "a server (1 MB)", fetch });
+        let text = by_hand(&[Missing::Package("kcat"), Missing::Package("maven"), download]);
+        assert!(text.starts_with("missing: kcat, maven, a server (1 MB) (--no-install)"), "{text}");
+        assert!(text.contains("`apt-get install kcat maven`"), "{text}");
+    }
+}
