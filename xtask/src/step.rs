@@ -134,18 +134,22 @@ pub(crate) fn run_all(steps: &[Step], context: &Context) -> ExitCode {
 
 fn run(step: &Step, context: &Context) -> Row {
     let started = Instant::now();
-    let able = match (step.ready)(context) {
-        Ready::No(why) => Err(why),
-        Ready::Yes => context.grant(step.needs),
-    };
-    let (outcome, tally) = match able {
-        Err(why) => (Outcome::NotRun(why), Tally::default()),
-        Ok(()) => {
+    let (outcome, tally) = match able(step, context) {
+        Ready::No(why) => (Outcome::NotRun(why), Tally::default()),
+        Ready::Yes => {
             let tally = (step.run)(context);
             (judge(&tally), tally)
         }
     };
     Row { name: step.name, outcome, tally, took: started.elapsed() }
+}
+
+/// Its services are brought up last: one that cannot run anyway needs none.
+fn able(step: &Step, context: &Context) -> Ready {
+    match (step.ready)(context) {
+        Ready::Yes => context.grant(step.needs).map_or_else(Ready::No, |()| Ready::Yes),
+        Ready::No(why) => Ready::No(why),
+    }
 }
 
 /// Passed means that tests ran, that all passed and that none was left out.

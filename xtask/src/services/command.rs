@@ -95,7 +95,9 @@ pub(crate) fn command(root: &Path, request: &Request) -> Result<ExitCode, String
             reports.iter().all(Report::is_up)
         }
         Verb::Logs => {
-            services.iter().for_each(|service| print_log(&site, *service));
+            for service in services {
+                print_log(&site, *service);
+            }
             true
         }
         Verb::Env => {

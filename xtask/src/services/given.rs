@@ -37,6 +37,9 @@ const fn standard_port(service: Service) -> u16 {
     match service {
         Service::Postgres => 5432,
         Service::PgBouncer => 6432,
+        Service::Redis => 6379,
+        Service::Kafka => 9092,
+        Service::Zeebe => 26500,
     }
 }
 

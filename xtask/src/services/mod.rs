@@ -2,16 +2,20 @@
 //!
 //! Layout: a file a service (`postgres`, `pgbouncer`, `redis`, `kafka`, `zeebe`), each a
 //! [`recipe::Recipe`]; `obtain` gets what is missing (`apt`, `maven`, `java`), `up` and `down` start
-//! and stop, `session` does both around the suites of `cargo xtask test`; `site` says where
+//! and stop, `session` does both around the suites of `cargo xtask test`, `check` is one of them; `site` says where
 //! everything lies and `state` what is remembered between two commands.
 
 mod account;
 mod address;
 mod apt;
+mod check;
 mod command;
 mod down;
 mod given;
 mod http;
+mod java;
+mod kafka;
+mod maven;
 mod obtain;
 mod pgbouncer;
 mod ports;
@@ -20,12 +24,15 @@ mod process;
 mod program;
 mod progress;
 mod recipe;
+mod redis;
 mod report;
 mod session;
 mod site;
 mod state;
 mod up;
+mod zeebe;
 
+pub(crate) use check::run as check;
 pub(crate) use command::{Request, command, parse};
 pub(crate) use session::Session;
 
@@ -36,6 +43,9 @@ use recipe::Recipe;
 pub(crate) enum Service {
     Postgres,
     PgBouncer,
+    Redis,
+    Kafka,
+    Zeebe,
 }
 
 /// Whether what is missing may be installed.
@@ -49,12 +59,15 @@ pub(crate) enum Install {
 
 impl Service {
     /// In the order of starting: what another one needs comes before it.
-    pub(crate) const ALL: &[Self] = &[Self::Postgres, Self::PgBouncer];
+    pub(crate) const ALL: &[Self] = &[Self::Postgres, Self::PgBouncer, Self::Redis, Self::Kafka, Self::Zeebe];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
             Self::PgBouncer => "pgbouncer",
+            Self::Redis => "redis",
+            Self::Kafka => "kafka",
+            Self::Zeebe => "zeebe",
         }
     }
 
@@ -67,7 +80,7 @@ impl Service {
     /// What must run before this one is of use.
     const fn needs(self) -> &'static [Self] {
         match self {
-            Self::Postgres => &[],
+            Self::Postgres | Self::Redis | Self::Kafka | Self::Zeebe => &[],
             Self::PgBouncer => &[Self::Postgres],
         }
     }
@@ -77,6 +90,9 @@ impl Service {
         match self {
             Self::Postgres => "ONEFOLD_TEST_POSTGRES",
             Self::PgBouncer => "ONEFOLD_TEST_PGBOUNCER",
+            Self::Redis => "ONEFOLD_TEST_REDIS",
+            Self::Kafka => "ONEFOLD_TEST_KAFKA",
+            Self::Zeebe => "ONEFOLD_TEST_ZEEBE",
         }
     }
 
@@ -84,6 +100,9 @@ impl Service {
         match self {
             Self::Postgres => &postgres::Postgres,
             Self::PgBouncer => &pgbouncer::PgBouncer,
+            Self::Redis => &redis::Redis,
+            Self::Kafka => &kafka::Kafka,
+            Self::Zeebe => &zeebe::Zeebe,
         }
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn obtain(site: &Site, services: &[Service], install: Install) -> Ref
         return Refusals::new();
     }
     if install == Install::Never {
-        return lacking.iter().map(|(service, missing)| (*service, by_hand(missing))).collect();
+        return lacking.iter().map(|(service, missing)| (*service, by_hand(*service, missing))).collect();
     }
     announce(&lacking);
     let mut refusals = packages_of_all(site, &lacking);
@@ -66,7 +66,7 @@ fn announce(lacking: &[(Service, Vec<Missing>)]) {
 }
 
 /// What to do where we may not do it.
-fn by_hand(missing: &[Missing]) -> String {
+fn by_hand(service: Service, missing: &[Missing]) -> String {
     let packages = packages(missing);
     let downloads: Vec<&str> = missing.iter().filter_map(downloaded).map(|download| download.what).collect();
     let mut ways = Vec::new();
@@ -74,10 +74,10 @@ fn by_hand(missing: &[Missing]) -> String {
         ways.push(format!("`apt-get install {}`", packages.join(" ")));
     }
     if !downloads.is_empty() {
-        ways.push(format!("`cargo xtask services up` without --no-install downloads {}", downloads.join(" and ")));
+        ways.push(format!("`cargo xtask services up {}`", service.name()));
     }
     let lacks: Vec<&str> = packages.into_iter().chain(downloads).collect();
-    format!("missing: {} (--no-install); {}", lacks.join(", "), ways.join(", then "))
+    format!("missing: {} (--no-install); get it with {}", lacks.join(", "), ways.join(" and "))
 }
 
 fn packages(missing: &[Missing]) -> Vec<&'static str> {
@@ -137,8 +137,11 @@ mod tests {
     fn what_is_missing_comes_with_the_way_to_get_it() {
         let fetch: fn(&Site, &str) -> Result<(), String> = |_, _| Ok(());
         let download = Missing::Download(Download { what: "a server (1 MB)", fetch });
-        let text = by_hand(&[Missing::Package("kcat"), Missing::Package("maven"), download]);
+        let text = by_hand(Service::Kafka, &[Missing::Package("kcat"), Missing::Package("maven"), download]);
         assert!(text.starts_with("missing: kcat, maven, a server (1 MB) (--no-install)"), "{text}");
-        assert!(text.contains("`apt-get install kcat maven`"), "{text}");
+        assert!(
+            text.ends_with("get it with `apt-get install kcat maven` and `cargo xtask services up kafka`"),
+            "{text}"
+        );
     }
 }

@@ -77,14 +77,14 @@ fn settings_of(place: &Place<'_>) -> Result<String, String> {
 /// It logs to standard error: a log file of its own, left by another account, would end it without a word.
 fn settings(postgres: &Address, port: u16, users: &Path) -> String {
     let Address { host, port: upstream, user, password } = postgres;
-    let mut database = format!("* = host={host} port={upstream}");
     // Of a PostgreSQL that the environment names: a login means that it does not trust everybody.
-    if let (Some(user), Some(password)) = (user, password) {
-        database += &format!(" user={user} password={password}");
-    }
+    let login = match (user, password) {
+        (Some(user), Some(password)) => format!(" user={user} password={password}"),
+        _ => String::new(),
+    };
     format!(
         "[databases]
-{database}
+* = host={host} port={upstream}{login}
 
 [pgbouncer]
 listen_addr = 127.0.0.1

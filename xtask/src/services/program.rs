@@ -76,7 +76,7 @@ fn last_line(file: &Path) -> String {
     let spoken = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let error =
         spoken().find(|line| line.starts_with("E:") || line.starts_with("[ERROR]") || line.starts_with("ERROR"));
-    error.or(spoken().last()).unwrap_or("it said nothing").to_owned()
+    error.or_else(|| spoken().next_back()).unwrap_or("it said nothing").to_owned()
 }
 
 #[cfg(test)]

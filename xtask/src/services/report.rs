@@ -79,7 +79,8 @@ pub(super) fn show(reports: &[Report]) -> String {
 /// Lines that a shell takes in: `eval "$(cargo xtask services env)"`.
 pub(super) fn exports(reports: &[Report]) -> String {
     let variables = reports.iter().flat_map(Report::environment);
-    variables.map(|(name, value)| format!("export {name}={}\n", quoted(&value))).collect()
+    let lines: Vec<String> = variables.map(|(name, value)| format!("export {name}={}\n", quoted(&value))).collect();
+    lines.concat()
 }
 
 fn quoted(value: &str) -> String {

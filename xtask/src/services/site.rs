@@ -29,6 +29,23 @@ impl Site {
         self.base.join("downloads")
     }
 
+    /// An empty folder of the downloads, for what is not whole yet.
+    pub(super) fn fresh(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.downloads().join(name);
+        let shown = |error: std::io::Error| format!("{}: {error}", folder.display());
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(shown)?;
+        }
+        std::fs::create_dir_all(&folder).map_err(shown)?;
+        Ok(folder)
+    }
+
+    /// What is whole now gets its name, by which it is found.
+    pub(super) fn keep(&self, fresh: &Path, name: &str) -> Result<(), String> {
+        let folder = self.downloads().join(name);
+        std::fs::rename(fresh, &folder).map_err(|error| format!("{}: {error}", folder.display()))
+    }
+
     pub(super) fn logs(&self) -> PathBuf {
         self.base.join("logs")
     }
