@@ -60,7 +60,7 @@ fn stop(site: &Site, state: &State, service: Service) -> Result<(), String> {
 }
 
 fn standing(site: &Site, state: &State, service: Service) -> Standing {
-    match given(service) {
+    match given(service, state) {
         Err(why) => return Standing::Failed(why),
         Ok(Some(given)) => {
             let answers = given.answers(service);

@@ -3,6 +3,7 @@
 use super::Service;
 use super::address::Address;
 use super::http;
+use super::state::State;
 
 /// One that the environment names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,11 +14,18 @@ pub(super) struct Given {
 }
 
 /// What the environment says of a service: nothing, an address, or one that cannot be read.
-pub(super) fn given(service: Service) -> Result<Option<Given>, String> {
+pub(super) fn given(service: Service, state: &State) -> Result<Option<Given>, String> {
     match std::env::var(service.variable()) {
-        Ok(text) if !text.trim().is_empty() => read(service, &text).map(Some),
+        Ok(text) if !text.trim().is_empty() && !is_ours(service, state, &text) => read(service, &text).map(Some),
         Ok(_) | Err(_) => Ok(None),
     }
+}
+
+/// In a shell that took in `services env`, the variable names the very service that we start and stop.
+fn is_ours(service: Service, state: &State, text: &str) -> bool {
+    let record = state.records.get(&service);
+    let variables = record.map(|record| service.recipe().environment(&record.ports)).unwrap_or_default();
+    variables.contains(&(service.variable(), text.to_owned()))
 }
 
 fn read(service: Service, text: &str) -> Result<Given, String> {
@@ -29,7 +37,9 @@ fn read(service: Service, text: &str) -> Result<Given, String> {
 impl Given {
     /// An error where nobody listens there.
     pub(super) fn answers(&self, service: Service) -> Result<(), String> {
-        http::accepts(&self.address).map_err(|why| format!("{} is set, but nobody answers: {why}", service.variable()))
+        http::accepts(&self.address).map_err(|why| {
+            format!("{} is set, but nobody answers ({why}): start that one or unset it", service.variable())
+        })
     }
 }
 
@@ -45,12 +55,22 @@ const fn standard_port(service: Service) -> u16 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::{Record, Until};
     use super::*;
 
     #[test]
     fn a_variable_that_cannot_be_read_is_named() {
         let wrong = read(Service::Postgres, "postgres://127.0.0.1:port").unwrap_err();
         assert!(wrong.contains("ONEFOLD_TEST_POSTGRES"), "{wrong}");
+    }
+
+    #[test]
+    fn the_address_of_our_own_service_is_not_that_of_another() {
+        let record = Record { folder: "redis".into(), ports: vec![20_003], pid: None, until: Until::Down };
+        let state = State { records: [(Service::Redis, record)].into() };
+        assert!(is_ours(Service::Redis, &state, "redis://127.0.0.1:20003"));
+        assert!(!is_ours(Service::Redis, &state, "redis://127.0.0.1:6379"));
+        assert!(!is_ours(Service::Redis, &State::default(), "redis://127.0.0.1:20003"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) enum Standing {
         pid: u32,
         ports: Vec<u16>,
     },
-    /// Its process is there, but does not answer.
+    /// Its process is there, but does not answer where it should.
     Silent {
         pid: u32,
     },
@@ -62,7 +62,7 @@ impl Report {
             Standing::Given { .. } => ("given", None, self.service.variable()),
             Standing::Running { pid, .. } => ("running", Some(*pid), ""),
             Standing::Started { pid, .. } => ("started", Some(*pid), ""),
-            Standing::Silent { pid } => ("silent", Some(*pid), "it runs but does not answer"),
+            Standing::Silent { pid } => ("silent", Some(*pid), "it does not answer, or its port is forgotten"),
             Standing::Stopped => ("stopped", None, ""),
             Standing::Failed(why) => ("FAILED", None, why.as_str()),
         };

@@ -81,7 +81,7 @@ impl Start<'_> {
 
     fn note_given(&mut self, wanted: &[Service]) {
         for service in wanted.iter().copied() {
-            let found = given(service).and_then(|given| match given {
+            let found = given(service, &self.state).and_then(|given| match given {
                 Some(given) => given.answers(service).map(|()| Some(given)),
                 None => Ok(None),
             });
@@ -152,7 +152,7 @@ impl Start<'_> {
 
     fn postgres(&self) -> Option<Address> {
         match self.standings.get(&Service::Postgres)? {
-            Standing::Given { .. } => given(Service::Postgres).ok().flatten().map(|given| given.address),
+            Standing::Given { .. } => given(Service::Postgres, &self.state).ok().flatten().map(|given| given.address),
             Standing::Running { ports, .. } | Standing::Started { ports, .. } => Some(Address::local(ports[0])),
             Standing::Silent { .. } | Standing::Stopped | Standing::Failed(_) => None,
         }
