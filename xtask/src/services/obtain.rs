@@ -42,9 +42,10 @@ pub(super) fn obtain(site: &Site, services: &[Service], install: Install) -> Ref
     announce(&lacking);
     let mut refusals = packages_of_all(site, &lacking);
     for (service, missing) in &lacking {
-        if !refusals.contains_key(service)
-            && let Err(why) = downloads(site, *service, missing)
-        {
+        if refusals.contains_key(service) {
+            continue;
+        }
+        if let Err(why) = downloads(site, *service, missing).and_then(|()| complete(site, *service)) {
             refusals.insert(*service, why);
         }
     }
@@ -53,14 +54,12 @@ pub(super) fn obtain(site: &Site, services: &[Service], install: Install) -> Ref
 
 fn announce(lacking: &[(Service, Vec<Missing>)]) {
     for (service, missing) in lacking {
-        for one in missing {
-            say(
-                service.name(),
-                &match one {
-                    Missing::Package(package) => format!("will install the package {package} with apt-get"),
-                    Missing::Download(download) => format!("will download {}", download.what),
-                },
-            );
+        let packages = packages(missing);
+        if !packages.is_empty() {
+            say(service.name(), &format!("will install with apt-get: {}", packages.join(", ")));
+        }
+        for download in missing.iter().filter_map(downloaded) {
+            say(service.name(), &format!("will download {}", download.what));
         }
     }
 }
@@ -85,7 +84,14 @@ fn packages(missing: &[Missing]) -> Vec<&'static str> {
         Missing::Package(package) => Some(*package),
         Missing::Download(_) => None,
     };
-    missing.iter().filter_map(package).collect()
+    let mut packages = Vec::new();
+    for package in missing.iter().filter_map(package) {
+        // Two parts of a service may need the same one.
+        if !packages.contains(&package) {
+            packages.push(package);
+        }
+    }
+    packages
 }
 
 const fn downloaded(missing: &Missing) -> Option<&Download> {
@@ -129,6 +135,14 @@ fn downloads(site: &Site, service: Service, missing: &[Missing]) -> Result<(), S
     missing.iter().filter_map(downloaded).try_for_each(|download| (download.fetch)(site, service.name()))
 }
 
+/// A package may come without what we looked for, in another release of the system.
+fn complete(site: &Site, service: Service) -> Result<(), String> {
+    let missing = service.recipe().missing(site);
+    let lacks: Vec<&str> =
+        packages(&missing).into_iter().chain(missing.iter().filter_map(downloaded).map(|one| one.what)).collect();
+    if lacks.is_empty() { Ok(()) } else { Err(format!("still missing after the installation: {}", lacks.join(", "))) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,7 +151,10 @@ mod tests {
     fn what_is_missing_comes_with_the_way_to_get_it() {
         let fetch: fn(&Site, &str) -> Result<(), String> = |_, _| Ok(());
         let download = Missing::Download(Download { what: "a server (1 MB)", fetch });
-        let text = by_hand(Service::Kafka, &[Missing::Package("kcat"), Missing::Package("maven"), download]);
+        let text = by_hand(
+            Service::Kafka,
+            &[Missing::Package("kcat"), Missing::Package("maven"), Missing::Package("kcat"), download],
+        );
         assert!(text.starts_with("missing: kcat, maven, a server (1 MB) (--no-install)"), "{text}");
         assert!(
             text.ends_with("get it with `apt-get install kcat maven` and `cargo xtask services up kafka`"),
