@@ -1,6 +1,7 @@
 //! The command line, parsed once.
 
 use crate::help;
+use crate::services;
 use crate::suites::SUITES;
 
 /// What the command line asks for.
@@ -10,6 +11,7 @@ pub(crate) enum Action {
     Test(Options),
     Ci(Options),
     Bench(BenchOptions),
+    Services(services::Request),
     Tidy,
 }
 
@@ -50,16 +52,17 @@ pub(crate) fn parse(args: &[String]) -> Result<Action, String> {
     };
     match *command {
         "help" | "--help" | "-h" => help_for(rest),
-        "test" | "ci" | "bench" | "tidy" if asks_for_help(rest) => help_for(&[command]),
+        "test" | "ci" | "bench" | "services" | "tidy" if asks_for_help(rest) => help_for(&[command]),
         "test" => options(command, rest).map(Action::Test),
         "ci" => options(command, rest).map(Action::Ci),
         "bench" => bench(rest).map(Action::Bench),
+        "services" => services::parse(rest).map(Action::Services),
         "tidy" => match rest.first() {
             None => Ok(Action::Tidy),
             Some(extra) => Err(unexpected("tidy", extra)),
         },
         unknown => Err(format!(
-            "there is no command `{unknown}`; the commands are test, ci, bench and tidy (see `cargo xtask --help`)"
+            "there is no command `{unknown}`; the commands are test, ci, bench, services and tidy (see `cargo xtask --help`)"
         )),
     }
 }
@@ -74,9 +77,10 @@ fn help_for(rest: &[&str]) -> Result<Action, String> {
         Some("test") => help::TEST,
         Some("ci") => help::CI,
         Some("bench") => help::BENCH,
+        Some("services") => help::SERVICES,
         Some("tidy") => help::TIDY,
         Some(other) => {
-            return Err(format!("there is no help for `{other}`; the commands are test, ci, bench and tidy"));
+            return Err(format!("there is no help for `{other}`; the commands are test, ci, bench, services and tidy"));
         }
     };
     Ok(Action::Help(text))
@@ -144,7 +148,13 @@ mod tests {
 
     #[test]
     fn each_command_has_its_own_help_asked_for_either_way() {
-        for (command, text) in [("test", help::TEST), ("ci", help::CI), ("bench", help::BENCH), ("tidy", help::TIDY)] {
+        for (command, text) in [
+            ("test", help::TEST),
+            ("ci", help::CI),
+            ("bench", help::BENCH),
+            ("services", help::SERVICES),
+            ("tidy", help::TIDY),
+        ] {
             assert_eq!(parsed(&format!("{command} --help")), Ok(Action::Help(text)));
             assert_eq!(parsed(&format!("help {command}")), Ok(Action::Help(text)));
         }

@@ -6,11 +6,12 @@ cargo xtask: what a developer runs
 Usage: cargo xtask COMMAND [OPTIONS]
 
 Commands:
-  test    run the test suites and show how each ended
-  ci      everything a change must pass: format, tidy, lints, docs, licences, suites
-  bench   run a benchmark against its peer, or list the benchmarks
-  tidy    check what the compiler cannot: names, file sizes, where SQL lives
-  help    this text, or a command's: `cargo xtask help test`
+  test      run the test suites and show how each ended
+  ci        everything a change must pass: format, tidy, lints, docs, licences, suites
+  bench     run a benchmark against its peer, or list the benchmarks
+  services  start, stop and see the real services that tests use
+  tidy      check what the compiler cannot: names, file sizes, where SQL lives
+  help      this text, or a command's: `cargo xtask help test`
 
 Examples:
   cargo xtask test
@@ -30,9 +31,10 @@ Suites, in order:
   tidy         the rules of `cargo xtask tidy`, but for coverage
   coverage     what docs/coverage.md names exists
   unit         unit tests of every library and binary
-  integration  test targets of every crate, but for the two below
+  integration  test targets of every crate, but for those of other suites
   model        test targets called `model`: the rules under a model checker
   crash        test targets of the crash campaign, which kills real processes
+  services     a round trip with each of the services (`cargo xtask help services`)
   doctests     the examples in the documentation
   examples     every example is built and run
   openapi      docs/openapi.json is valid OpenAPI 3.1, by a validator in Python
@@ -45,6 +47,9 @@ Options:
   --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1)
   --require-all  what was not run counts as failed
   --no-install   install no tool; what needs a missing one is not run
+
+A suite that needs services has them up while it runs; those that the run
+started are stopped at its end.
 
 A suite fails when a test fails, when a test is ignored, and when it ran none.
 The last line is `N passed, M failed`; M is 0 exactly when the exit code is 0.
@@ -71,7 +76,7 @@ Steps, in order; all of them run even when one fails:
 
 Options:
   --require-all  what was not run counts as failed; runs the benchmarks briefly
-  --no-install   do not install cargo-deny when it is missing
+  --no-install   install no tool and no service; what needs one is not run
   --full         explore the model exhaustively
 
 Examples:
@@ -96,6 +101,47 @@ Examples:
   cargo xtask bench
   cargo xtask bench ledger-sqlite
   cargo xtask bench replay --smoke
+";
+
+pub(crate) const SERVICES: &str = "\
+cargo xtask services: the real services that tests use, private to this workspace
+
+Usage: cargo xtask services up [--no-install] [--env] [NAME]...
+       cargo xtask services down|status|logs|env [NAME]...
+
+Without NAME all of them are meant.
+
+What to do:
+  up      get what is missing, after saying what; start what does not run; wait
+          until it answers
+  down    stop them; their data stays
+  status  how each stands; the exit code is 0 when all answer
+  logs    the last lines of each one's log
+  env     variables for a shell, of those that run
+
+Services, with the variable that tells tests the address. Where it is already
+set, the service that it names is used and none is started:
+  postgres   PostgreSQL, durable, wal_level=logical   ONEFOLD_TEST_POSTGRES
+             the folder of its programs is in         ONEFOLD_TEST_POSTGRES_BIN
+  pgbouncer  in front of it, pooling by transaction   ONEFOLD_TEST_PGBOUNCER
+  redis      with an append-only file                 ONEFOLD_TEST_REDIS
+  kafka      one node                                 ONEFOLD_TEST_KAFKA
+  zeebe      8.6, with a clock that tests may set     ONEFOLD_TEST_ZEEBE
+             its health probes and clock are at       ONEFOLD_TEST_ZEEBE_MANAGEMENT
+
+Options of up:
+  --no-install  leave the system as it is; what is missing is named
+  --env         print the variables, and the table on standard error
+
+They listen on loopback, on free ports that are remembered, and keep their data
+in services/ of the target folder. Packages come from apt-get, which takes root;
+Kafka, Zeebe and its Java runtime come from mvn and pip into the target folder.
+
+Examples:
+  cargo xtask services up
+  cargo xtask services up --no-install postgres
+  eval \"$(cargo xtask services env)\"
+  cargo xtask services down
 ";
 
 pub(crate) const TIDY: &str = "\

@@ -2,7 +2,8 @@
 //!
 //! Layout: `args` reads the command line and `help` explains it; `step` runs
 //! steps one after the other and `table` shows how they ended; `suites` and
-//! `ci` are the lists of steps; `tidy` holds one file a rule.
+//! `ci` are the lists of steps; `tidy` holds one file a rule and
+//! `services` one file a service.
 
 mod args;
 mod bench;
@@ -16,6 +17,7 @@ mod libtest;
 mod openapi;
 mod python;
 mod record;
+mod services;
 mod step;
 mod suites;
 mod table;
@@ -57,9 +59,10 @@ fn perform(action: Action) -> Result<ExitCode, String> {
         }
         Action::Test(options) => {
             let steps = suites::chosen(&options.only);
-            Ok(step::run_all(&steps, &step::Context { root, options }))
+            Ok(step::run_all(&steps, &step::Context::new(root, options)))
         }
-        Action::Ci(options) => Ok(step::run_all(&ci::steps(), &step::Context { root, options })),
+        Action::Ci(options) => Ok(step::run_all(&ci::steps(), &step::Context::new(root, options))),
+        Action::Services(request) => services::command(&root, &request),
         Action::Tidy => tidy::command(&root),
         Action::Bench(BenchOptions { name: None, .. }) => bench::list(&root),
         Action::Bench(BenchOptions { name: Some(name), size }) => bench::command(&root, &name, size),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use crate::args::Options;
+use crate::services::{Install, Service, Session};
 use crate::table;
 
 /// One thing that passes, fails or is not run: a row of the final table.
@@ -15,12 +16,19 @@ pub(crate) struct Step {
     ready: fn(&Context) -> Ready,
     /// Does the work, and says what it counted and what went wrong.
     run: fn(&Context) -> Tally,
+    /// What must be up while it runs; it is not run where one of these cannot be had.
+    pub(crate) needs: &'static [Service],
 }
 
 impl Step {
     /// On one line, so that a list of steps reads as a table.
     pub(crate) const fn new(name: &'static str, ready: fn(&Context) -> Ready, run: fn(&Context) -> Tally) -> Self {
-        Self { name, ready, run }
+        Self { name, ready, run, needs: &[] }
+    }
+
+    /// The same step, run with these services up.
+    pub(crate) const fn needing(self, needs: &'static [Service]) -> Self {
+        Self { needs, ..self }
     }
 }
 
@@ -36,6 +44,19 @@ pub(crate) enum Ready {
 pub(crate) struct Context {
     pub(crate) root: PathBuf,
     pub(crate) options: Options,
+    pub(crate) services: Session,
+}
+
+impl Context {
+    pub(crate) fn new(root: PathBuf, options: Options) -> Self {
+        Self { root, options, services: Session::default() }
+    }
+
+    /// Brings up what a step needs; an error is the reason why the step cannot run.
+    fn grant(&self, needs: &[Service]) -> Result<(), String> {
+        let install = if self.options.no_install { Install::Never } else { Install::Missing };
+        self.services.grant(&self.root, needs, install)
+    }
 }
 
 /// What a step counted.
@@ -102,6 +123,10 @@ pub(crate) fn run_all(steps: &[Step], context: &Context) -> ExitCode {
         println!("--- {}: {}", row.name, sentence(&row));
         rows.push(row);
     }
+    if let Err(why) = context.services.close() {
+        let outcome = Outcome::Failed(format!("a service was not stopped: {why}"));
+        rows.push(Row { name: "services down", outcome, tally: Tally::default(), took: Duration::ZERO });
+    }
     let (passed, failed) = totals(&rows, context.options.require_all);
     print!("\n{}\n{passed} passed, {failed} failed\n", show(&rows));
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -109,7 +134,7 @@ pub(crate) fn run_all(steps: &[Step], context: &Context) -> ExitCode {
 
 fn run(step: &Step, context: &Context) -> Row {
     let started = Instant::now();
-    let (outcome, tally) = match (step.ready)(context) {
+    let (outcome, tally) = match able(step, context) {
         Ready::No(why) => (Outcome::NotRun(why), Tally::default()),
         Ready::Yes => {
             let tally = (step.run)(context);
@@ -117,6 +142,14 @@ fn run(step: &Step, context: &Context) -> Row {
         }
     };
     Row { name: step.name, outcome, tally, took: started.elapsed() }
+}
+
+/// Its services are brought up last: one that cannot run anyway needs none.
+fn able(step: &Step, context: &Context) -> Ready {
+    match (step.ready)(context) {
+        Ready::Yes => context.grant(step.needs).map_or_else(Ready::No, |()| Ready::Yes),
+        Ready::No(why) => Ready::No(why),
+    }
 }
 
 /// Passed means that tests ran, that all passed and that none was left out.

@@ -14,6 +14,8 @@ use crate::cargo;
 const CAMPAIGN: &str = "onefold-campaign";
 /// The test targets that run the rules under a model checker.
 const MODEL: &str = "model";
+/// The test targets that need PostgreSQL and PgBouncer.
+const POSTGRES: [&str; 2] = ["postgres", "postgres_server"];
 
 /// The suites that run test targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,7 @@ pub(crate) enum Group {
     Integration,
     Model,
     Crash,
+    Postgres,
 }
 
 /// A file in a package's `tests/`.
@@ -36,6 +39,8 @@ impl TestTarget {
             Group::Crash
         } else if self.name == MODEL {
             Group::Model
+        } else if POSTGRES.contains(&self.name.as_str()) {
+            Group::Postgres
         } else {
             Group::Integration
         }
@@ -98,7 +103,10 @@ mod tests {
             target("onefold-sqlite", "store"),
             target("onefold-runtime", "store"),
             target("onefold-campaign", "crash"),
+            target("onefold-postgres", "postgres"),
+            target("onefold-server", "postgres_server"),
         ];
+        assert_eq!(choose(&targets, Group::Postgres), Ok(vec!["postgres".to_owned(), "postgres_server".to_owned()]));
         assert_eq!(choose(&targets, Group::Model), Ok(vec!["model".to_owned()]));
         assert_eq!(choose(&targets, Group::Integration), Ok(vec!["store".to_owned()]));
         assert_eq!(choose(&targets, Group::Crash), Ok(vec!["crash".to_owned()]));

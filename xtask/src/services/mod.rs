@@ -1,0 +1,160 @@
+//! Real services for the tests: PostgreSQL, PgBouncer, Redis, Kafka and Zeebe, private to this workspace.
+//!
+//! Layout: a file a service (`postgres`, `pgbouncer`, `redis`, `kafka`, `zeebe`), each a
+//! [`recipe::Recipe`]; `obtain` gets what is missing (`apt`, `maven`, `java`), `up` and `down` start
+//! and stop, `session` does both around the suites of `cargo xtask test`, `check` is one of them; `site` says where
+//! everything lies and `state` what is remembered between two commands.
+
+mod account;
+mod address;
+mod apt;
+mod check;
+mod command;
+mod down;
+mod given;
+mod http;
+mod java;
+mod kafka;
+mod maven;
+mod obtain;
+mod pgbouncer;
+mod ports;
+mod postgres;
+mod process;
+mod program;
+mod progress;
+mod recipe;
+mod redis;
+mod report;
+mod session;
+mod site;
+mod state;
+mod up;
+mod zeebe;
+
+pub(crate) use check::run as check;
+pub(crate) use command::{Request, command, parse};
+pub(crate) use session::Session;
+
+use recipe::Recipe;
+
+/// A service that a suite may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Service {
+    Postgres,
+    PgBouncer,
+    Redis,
+    Kafka,
+    Zeebe,
+}
+
+/// Whether what is missing may be installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Install {
+    /// What is missing is named, then installed.
+    Missing,
+    /// The system stays as it is; what is missing is named.
+    Never,
+}
+
+impl Service {
+    /// In the order of starting: what another one needs comes before it.
+    pub(crate) const ALL: &[Self] = &[Self::Postgres, Self::PgBouncer, Self::Redis, Self::Kafka, Self::Zeebe];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::PgBouncer => "pgbouncer",
+            Self::Redis => "redis",
+            Self::Kafka => "kafka",
+            Self::Zeebe => "zeebe",
+        }
+    }
+
+    /// The service with this name; an error lists the names there are.
+    fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().copied().find(|service| service.name() == name);
+        found.ok_or_else(|| format!("there is no service `{name}`; the services are {}", names(Self::ALL)))
+    }
+
+    /// What must run before this one is of use.
+    const fn needs(self) -> &'static [Self] {
+        match self {
+            Self::Postgres | Self::Redis | Self::Kafka | Self::Zeebe => &[],
+            Self::PgBouncer => &[Self::Postgres],
+        }
+    }
+
+    /// The variable that tells tests its address, and that names one which already runs.
+    const fn variable(self) -> &'static str {
+        match self {
+            Self::Postgres => "ONEFOLD_TEST_POSTGRES",
+            Self::PgBouncer => "ONEFOLD_TEST_PGBOUNCER",
+            Self::Redis => "ONEFOLD_TEST_REDIS",
+            Self::Kafka => "ONEFOLD_TEST_KAFKA",
+            Self::Zeebe => "ONEFOLD_TEST_ZEEBE",
+        }
+    }
+
+    const fn recipe(self) -> &'static dyn Recipe {
+        match self {
+            Self::Postgres => &postgres::Postgres,
+            Self::PgBouncer => &pgbouncer::PgBouncer,
+            Self::Redis => &redis::Redis,
+            Self::Kafka => &kafka::Kafka,
+            Self::Zeebe => &zeebe::Zeebe,
+        }
+    }
+}
+
+/// These services and what they need, in the order of starting.
+fn with_needs(services: &[Service]) -> Vec<Service> {
+    let wanted = |service: &Service| {
+        services.contains(service) || services.iter().any(|chosen| chosen.needs().contains(service))
+    };
+    Service::ALL.iter().copied().filter(wanted).collect()
+}
+
+/// These services and those that are of no use without them, in the order of stopping.
+fn with_dependents(services: &[Service]) -> Vec<Service> {
+    let wanted = |service: &Service| {
+        services.contains(service) || service.needs().iter().any(|needed| services.contains(needed))
+    };
+    Service::ALL.iter().rev().copied().filter(wanted).collect()
+}
+
+fn names(services: &[Service]) -> String {
+    services.iter().map(|service| service.name()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_service_needs_comes_before_it_and_needs_nothing_more() {
+        for (at, service) in Service::ALL.iter().enumerate() {
+            for needed in service.needs() {
+                assert!(Service::ALL[..at].contains(needed), "{service:?}");
+                assert!(needed.needs().is_empty(), "{needed:?}: with_needs looks one step far");
+            }
+        }
+    }
+
+    #[test]
+    fn pgbouncer_is_started_after_postgres_and_stopped_before_it() {
+        assert_eq!(with_needs(&[Service::PgBouncer]), [Service::Postgres, Service::PgBouncer]);
+        assert_eq!(with_needs(&[Service::Postgres]), [Service::Postgres]);
+        assert_eq!(with_dependents(&[Service::Postgres]), [Service::PgBouncer, Service::Postgres]);
+        assert_eq!(with_dependents(&[Service::PgBouncer]), [Service::PgBouncer]);
+    }
+
+    #[test]
+    fn every_service_is_found_by_its_name_and_a_wrong_name_lists_them() {
+        for service in Service::ALL {
+            assert_eq!(Service::named(service.name()), Ok(*service));
+        }
+        let wrong = Service::named("mysql").unwrap_err();
+        assert!(wrong.contains("`mysql`") && wrong.contains("pgbouncer"), "{wrong}");
+    }
+}
