@@ -4,9 +4,15 @@
 //! medians: the machine may be noisy, the ratio is what counts.
 
 pub mod api;
+pub mod batches;
+pub mod growth_postgres;
 pub mod naive;
+pub mod naive_postgres;
 pub mod ours;
 pub mod peer;
+pub mod schemas;
+
+pub use batches::Batches;
 
 use std::time::{Duration, Instant};
 

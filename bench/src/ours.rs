@@ -5,18 +5,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold::core::effect::ExternalCommand;
-use onefold::{Claimed, Kind, KindHandle, Ledger, OperationId, Settings, Sqlite};
+use onefold::core::ports::Store;
+use onefold::{Claimed, Kind, KindHandle, Ledger, OperationId, Postgres, PostgresOptions, Settings, Sqlite};
 
 /// A ledger with one kind.
-pub struct Ours {
-    pub ledger: Ledger<Sqlite>,
-    pub kind: KindHandle<Sqlite, ExternalCommand>,
+pub struct Ours<S = Sqlite> {
+    pub ledger: Ledger<S>,
+    pub kind: KindHandle<S, ExternalCommand>,
 }
 
 impl Ours {
-    /// Opens a file; the loops stay out of the way.
+    /// Opens a file.
     pub async fn open(path: &Path) -> Self {
-        let store = Sqlite::open(path, onefold::sqlite_options()).await.expect("the file opens");
+        Self::on(Sqlite::open(path, onefold::sqlite_options()).await.expect("the file opens"))
+    }
+}
+
+impl Ours<Postgres> {
+    /// Opens a schema.
+    pub async fn open_schema(url: &str, schema: &str) -> Self {
+        let options = PostgresOptions { schema: Some(schema.to_owned()), ..onefold::postgres_options() };
+        Self::on(Postgres::open(url, options).await.expect("the database opens"))
+    }
+}
+
+impl<S: Store> Ours<S> {
+    /// On this store; the loops stay out of the way.
+    fn on(store: S) -> Self {
         let far = Duration::from_secs(3600);
         let settings = Settings { sweep_every: far, ask_every: far, prune_every: far, ..Settings::default() };
         let ledger = Ledger::open(store, settings).expect("the ledger opens");

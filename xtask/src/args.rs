@@ -33,6 +33,26 @@ pub(crate) struct Options {
 pub(crate) struct BenchOptions {
     pub(crate) name: Option<String>,
     pub(crate) size: Size,
+    /// The store, for a benchmark that runs on either.
+    pub(crate) store: Option<Store>,
+    /// Missing services stay missing.
+    pub(crate) no_install: bool,
+}
+
+/// What a benchmark that can choose runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Store {
+    Sqlite,
+    Postgres,
+}
+
+impl Store {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
 }
 
 /// How much work a benchmark does.
@@ -115,10 +135,13 @@ fn suite_name(given: Option<&str>) -> Result<String, String> {
 }
 
 fn bench(rest: &[&str]) -> Result<BenchOptions, String> {
-    let mut options = BenchOptions { name: None, size: Size::Measured };
-    for arg in rest {
+    let mut options = BenchOptions { name: None, size: Size::Measured, store: None, no_install: false };
+    let mut rest = rest.iter();
+    while let Some(arg) = rest.next() {
         match *arg {
             "--smoke" => options.size = Size::Smoke,
+            "--no-install" => options.no_install = true,
+            "--store" => options.store = Some(store(rest.next().copied())?),
             extra if extra.starts_with('-') || options.name.is_some() => {
                 return Err(unexpected("bench", extra));
             }
@@ -126,6 +149,14 @@ fn bench(rest: &[&str]) -> Result<BenchOptions, String> {
         }
     }
     Ok(options)
+}
+
+fn store(given: Option<&str>) -> Result<Store, String> {
+    match given {
+        Some("sqlite") => Ok(Store::Sqlite),
+        Some("postgres") => Ok(Store::Postgres),
+        _ => Err("`--store` needs `sqlite` or `postgres`".to_owned()),
+    }
 }
 
 fn unexpected(command: &str, extra: &str) -> String {
@@ -193,9 +224,21 @@ mod tests {
 
     #[test]
     fn a_benchmark_takes_its_flag_on_either_side_of_its_name() {
-        let expected = Action::Bench(BenchOptions { name: Some("replay".to_owned()), size: Size::Smoke });
+        let expected = Action::Bench(BenchOptions {
+            name: Some("replay".to_owned()),
+            size: Size::Smoke,
+            store: None,
+            no_install: false,
+        });
         assert_eq!(parsed("bench replay --smoke").as_ref(), Ok(&expected));
         assert_eq!(parsed("bench --smoke replay").as_ref(), Ok(&expected));
+    }
+
+    #[test]
+    fn a_benchmark_takes_its_store() {
+        let Ok(Action::Bench(options)) = parsed("bench growth --store postgres") else { panic!("a benchmark") };
+        assert_eq!(options.store, Some(Store::Postgres));
+        assert!(parsed("bench growth --store oracle").is_err());
     }
 
     #[test]

@@ -3,13 +3,36 @@
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::args::Size;
+use crate::args::{Size, Store};
+use crate::services::{Install, Service, Session};
 use crate::{USAGE, cargo, record};
 
 const MANIFEST: &str = "bench/Cargo.toml";
 
 /// What every benchmark must say in its last line.
 const FIELDS: [&str; 3] = ["ratio", "ours", "peer"];
+
+/// One benchmark, as it was asked for.
+pub(crate) struct Run {
+    pub(crate) name: String,
+    pub(crate) size: Size,
+    pub(crate) store: Option<Store>,
+}
+
+impl Run {
+    /// What must be up while it runs.
+    fn needs(&self) -> &'static [Service] {
+        if self.store == Some(Store::Postgres) || self.name.ends_with("-postgres") { &[Service::Postgres] } else { &[] }
+    }
+
+    /// The name that its figures are kept under.
+    fn kept_as(&self) -> String {
+        self.store.map_or_else(|| self.name.clone(), |store| format!("{}-{}", self.name, store.name()))
+    }
+}
+
+/// Where a service is.
+type Environment = Vec<(&'static str, String)>;
 
 /// Shows which benchmarks there are.
 pub(crate) fn list(root: &Path) -> Result<ExitCode, String> {
@@ -20,15 +43,18 @@ pub(crate) fn list(root: &Path) -> Result<ExitCode, String> {
 }
 
 /// Runs one by name; what it prints last stays last.
-pub(crate) fn command(root: &Path, name: &str, size: Size) -> Result<ExitCode, String> {
+pub(crate) fn command(root: &Path, asked: &Run, install: Install) -> Result<ExitCode, String> {
     let known = names(root)?;
-    if !known.iter().any(|known| known == name) {
+    if !known.contains(&asked.name) {
         let known = known.join(", ");
-        eprintln!("error: there is no benchmark `{name}`; the benchmarks are {known}");
+        eprintln!("error: there is no benchmark `{}`; the benchmarks are {known}", asked.name);
         return Ok(ExitCode::from(USAGE));
     }
-    run(root, name, size)?;
-    Ok(ExitCode::SUCCESS)
+    let services = Session::default();
+    services.grant(root, asked.needs(), install)?;
+    let ended = run(root, asked, services.environment());
+    let closed = services.close();
+    ended.and(closed).map(|()| ExitCode::SUCCESS)
 }
 
 /// The binaries of `bench/`, by name.
@@ -46,22 +72,25 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Runs a benchmark, checks its last line and keeps the figures.
-pub(crate) fn run(root: &Path, name: &str, size: Size) -> Result<(), String> {
+pub(crate) fn run(root: &Path, asked: &Run, environment: Environment) -> Result<(), String> {
     let mut last = String::new();
-    cargo::stream(&mut invocation(root, name, size), |line| {
+    cargo::stream(invocation(root, asked).envs(environment), |line| {
         if !line.trim().is_empty() {
             line.clone_into(&mut last);
         }
     })?;
-    let fields = fields(name, &last)?;
-    record::keep(root, name, size, &fields)
+    let fields = fields(&asked.name, &last)?;
+    record::keep(root, &asked.kept_as(), asked.size, &fields)
 }
 
-fn invocation(root: &Path, name: &str, size: Size) -> Command {
+fn invocation(root: &Path, asked: &Run) -> Command {
     let mut command = cargo::cargo(root);
-    command.args(["run", "--release", "--manifest-path", MANIFEST, "--bin", name]);
-    if size == Size::Smoke {
-        command.args(["--", "--smoke"]);
+    command.args(["run", "--release", "--manifest-path", MANIFEST, "--bin", &asked.name, "--"]);
+    if let Some(store) = asked.store {
+        command.args(["--store", store.name()]);
+    }
+    if asked.size == Size::Smoke {
+        command.arg("--smoke");
     }
     command
 }
@@ -104,8 +133,19 @@ mod tests {
 
     #[test]
     fn smoke_is_passed_on() {
-        let command = invocation(Path::new("."), "replay", Size::Smoke);
+        let smoke = Run { name: "replay".to_owned(), size: Size::Smoke, store: None };
+        let command = invocation(Path::new("."), &smoke);
         let args: Vec<_> = command.get_args().collect();
         assert_eq!(args[args.len() - 2..], ["--", "--smoke"]);
+    }
+
+    #[test]
+    fn the_store_is_passed_on_and_brought_up() {
+        let run = Run { name: "growth".to_owned(), size: Size::Measured, store: Some(Store::Postgres) };
+        let command = invocation(Path::new("."), &run);
+        let args: Vec<_> = command.get_args().collect();
+        assert_eq!(args[args.len() - 3..], ["--", "--store", "postgres"]);
+        assert_eq!(run.needs(), [Service::Postgres]);
+        assert_eq!(run.kept_as(), "growth-postgres");
     }
 }

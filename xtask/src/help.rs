@@ -34,6 +34,7 @@ Suites, in order:
   integration  test targets of every crate, but for those of other suites
   model        test targets called `model`: the rules under a model checker
   crash        test targets of the crash campaign, which kills real processes
+  postgres     test targets that need PostgreSQL and PgBouncer
   services     a round trip with each of the services (`cargo xtask help services`)
   doctests     the examples in the documentation
   examples     every example is built and run
@@ -88,19 +89,24 @@ Examples:
 pub(crate) const BENCH: &str = "\
 cargo xtask bench: run us and the peer in one run, and compare
 
-Usage: cargo xtask bench [NAME] [--smoke]
+Usage: cargo xtask bench [NAME] [--smoke] [--store sqlite|postgres] [--no-install]
 
 Without NAME the benchmarks are listed. The last line of a run is
 `NAME ratio=... ours=... peer=...`; the same figures, with the machine and the
 versions they hold for, are kept in target/bench/NAME.json.
 
 Options:
-  --smoke  run briefly to show that it works; kept in target/bench/NAME.smoke.json
+  --smoke       run briefly to show that it works; kept in target/bench/NAME.smoke.json
+  --store NAME  run on this store (growth); the default is sqlite
+  --no-install  install no service; a benchmark that needs a missing one fails
+
+A benchmark on PostgreSQL has it up while it runs, as a suite has.
 
 Examples:
   cargo xtask bench
   cargo xtask bench ledger-sqlite
   cargo xtask bench replay --smoke
+  cargo xtask bench growth --store postgres
 ";
 
 pub(crate) const SERVICES: &str = "\

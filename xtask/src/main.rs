@@ -65,7 +65,10 @@ fn perform(action: Action) -> Result<ExitCode, String> {
         Action::Services(request) => services::command(&root, &request),
         Action::Tidy => tidy::command(&root),
         Action::Bench(BenchOptions { name: None, .. }) => bench::list(&root),
-        Action::Bench(BenchOptions { name: Some(name), size }) => bench::command(&root, &name, size),
+        Action::Bench(BenchOptions { name: Some(name), size, store, no_install }) => {
+            let install = if no_install { services::Install::Never } else { services::Install::Missing };
+            bench::command(&root, &bench::Run { name, size, store }, install)
+        }
     }
 }
 

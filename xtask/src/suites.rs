@@ -19,12 +19,13 @@ pub(crate) const SUITES: &[Step] = &[
     Step::new("integration", always, integration),
     Step::new("model", always, model),
     Step::new("crash", always, crash),
+    Step::new("postgres", always, postgres).needing(&[Service::Postgres, Service::PgBouncer]),
     Step::new("services", always, services::check).needing(Service::ALL),
     Step::new("doctests", always, doctests),
     Step::new("examples", always, examples::run),
     Step::new("openapi", openapi::ready, openapi::run),
     Step::new("fuzz-api", fuzz_api::ready, fuzz_api::run),
-    Step::new(BENCH_SMOKE, bench_smoke_ready, bench_smoke),
+    Step::new(BENCH_SMOKE, bench_smoke_ready, bench_smoke).needing(&[Service::Postgres]),
 ];
 
 pub(crate) const TIDY: Step = Step::new("tidy", always, tidy::style);
@@ -52,11 +53,6 @@ fn model(context: &Context) -> Tally {
 fn crash(context: &Context) -> Tally {
     test_targets(context, Group::Crash).unwrap_or_else(Tally::trouble)
 }
-
-/// The suite of the store on PostgreSQL: it runs with PostgreSQL up, and with PgBouncer in front of it.
-#[allow(dead_code, reason = "a row of SUITES from the day the first of its test targets exists")]
-pub(crate) const POSTGRES: Step =
-    Step::new("postgres", always, postgres).needing(&[Service::Postgres, Service::PgBouncer]);
 
 fn postgres(context: &Context) -> Tally {
     test_targets(context, Group::Postgres).unwrap_or_else(Tally::trouble)
@@ -112,7 +108,8 @@ fn bench_smoke(context: &Context) -> Tally {
     };
     let mut tally = Tally::default();
     for name in names {
-        let ended = bench::run(&context.root, &name, Size::Smoke);
+        let run = bench::Run { name: name.clone(), size: Size::Smoke, store: None };
+        let ended = bench::run(&context.root, &run, context.services.environment());
         tally.add(ended.map_err(|why| format!("{name}: {why}")));
     }
     tally

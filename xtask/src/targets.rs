@@ -15,7 +15,7 @@ const CAMPAIGN: &str = "onefold-campaign";
 /// The test targets that run the rules under a model checker.
 const MODEL: &str = "model";
 /// The test targets that need PostgreSQL and PgBouncer.
-const POSTGRES: [&str; 2] = ["postgres", "postgres_server"];
+const POSTGRES: [&str; 3] = ["postgres", "postgres_server", "postgres_servers"];
 
 /// The suites that run test targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,12 +35,12 @@ struct TestTarget {
 
 impl TestTarget {
     fn group(&self) -> Group {
-        if self.package == CAMPAIGN {
+        if POSTGRES.contains(&self.name.as_str()) {
+            Group::Postgres
+        } else if self.package == CAMPAIGN {
             Group::Crash
         } else if self.name == MODEL {
             Group::Model
-        } else if POSTGRES.contains(&self.name.as_str()) {
-            Group::Postgres
         } else {
             Group::Integration
         }

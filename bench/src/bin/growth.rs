@@ -13,6 +13,15 @@ const MEASURED: usize = 10_000;
 #[tokio::main]
 async fn main() {
     let scale = Scale::from_args();
+    let args: Vec<String> = std::env::args().collect();
+    match args.iter().position(|arg| arg == "--store").and_then(|at| args.get(at + 1)).map(String::as_str) {
+        None | Some("sqlite") => on_sqlite(scale).await,
+        Some("postgres") => onefold_bench::growth_postgres::run(scale).await,
+        Some(other) => panic!("there is no store {other}"),
+    }
+}
+
+async fn on_sqlite(scale: Scale) {
     let large = 1_000_000 / scale.divide_by.pow(2);
     let folder = tempfile::tempdir_in(".").expect("a folder on the disk");
     let rising = measure(folder.path(), "rising", rising_id, large, scale).await;

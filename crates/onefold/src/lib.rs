@@ -81,6 +81,8 @@ pub use onefold_core::operation::{KindName, OperationId, OperationKey, Template,
 pub use onefold_core::ports::Committed;
 pub use onefold_core::retry::{Category, Schedule};
 pub use onefold_core::{Error, Result, Timestamp, codes, template};
+#[cfg(feature = "postgres")]
+pub use onefold_postgres::{Options as PostgresOptions, Postgres, fault as postgres_fault};
 pub use onefold_runtime::{
     Answer, Ask, Asked, Attempt, CallFailure, Claimed, Evidenced, FileArchive, FileJournal, HeldLease, Kind,
     KindHandle, Ledger, Once, Operation, Performed, Rejection, Settings, Shutdown, Started, SystemClock, SystemRandom,
@@ -107,4 +109,10 @@ pub use onefold_core as core;
 #[cfg(feature = "sqlite")]
 pub fn sqlite_options() -> SqliteOptions {
     SqliteOptions::new(std::sync::Arc::new(SystemClock), std::sync::Arc::new(SystemRandom::default()))
+}
+
+/// The PostgreSQL store's defaults, on the system's clock.
+#[cfg(feature = "postgres")]
+pub fn postgres_options() -> PostgresOptions {
+    PostgresOptions::new(std::sync::Arc::new(SystemClock), std::sync::Arc::new(SystemRandom::default()))
 }

@@ -180,7 +180,7 @@ impl<'a> Batch<'a> {
         let (pool, sql) = (&self.store.inner.connected.pool, &self.store.inner.sql);
         let rows: Vec<[Cell<'_>; 49]> = entries.iter().map(cells).collect();
         let given = self.store.inner.clock.given();
-        let insert = |sql| row::bind_columns(row::query(sql), &row::ENTRY, &rows).bind(given);
+        let insert = |sql| row::bind_some_columns(row::query(sql).bind(given), &row::ENTRY, row::granted(), &rows);
         match insert(&sql.insert_if_absent).fetch_all(pool).await.map_err(translate) {
             // Somebody's own transaction is at one of them, and may stay there for long.
             Err(error) if error.code() == DATABASE_BUSY && error.native() == Some("55P03") => {
@@ -194,28 +194,32 @@ impl<'a> Batch<'a> {
     /// Completes what this process granted, where the row still is that grant; most records need only this.
     async fn settle_granted(&mut self) -> Result<()> {
         let now = self.store.inner.clock.now();
-        let mut settled: HashMap<OperationKey, (StepAnswer, Entry, &'a Entry)> = HashMap::new();
+        // In the order of their keys, as everyone locks them.
+        let mut settled: Vec<(StepAnswer, &'a Entry, Entry)> = Vec::new();
         for (key, step) in self.heads() {
             if let (Step::Record(request), Some(before)) = (step, self.granted.get(key))
                 && let Some((answer, after)) = settle(before, request, now)
+                && settled_cells(before, &after).is_some()
             {
-                settled.insert(key.clone(), (answer, after, before));
+                settled.push((answer, before, after));
             }
         }
-        let mut keys: Vec<_> = settled.keys().collect();
-        keys.sort();
-        let rows: Vec<[Cell<'_>; 19]> = keys
-            .into_iter()
-            .filter_map(|key| settled.get(key))
-            .filter_map(|(_, after, before)| settled_cells(before, after))
-            .collect();
+        let rows: Vec<[Cell<'_>; 19]> =
+            settled.iter().filter_map(|(_, before, after)| settled_cells(before, after)).collect();
         if rows.is_empty() {
             return Ok(());
         }
-        for found in &self.store.settle(rows).await? {
-            let key = row::key(found)?;
-            if let Some((answer, ..)) = settled.get(&key) {
-                self.answer(&key, Ok(answer.clone()));
+        let faults = &self.store.inner.faults;
+        let settle = row::bind_columns(row::query(&self.store.inner.sql.settle), &row::SETTLED, &rows);
+        faults.reach(FaultPoint::BeforeRecordCommit);
+        let places = settle.fetch_all(&self.store.inner.connected.pool).await.map_err(translate)?;
+        if !places.is_empty() {
+            faults.reach(FaultPoint::AfterRecordCommit);
+        }
+        for found in &places {
+            let place: i32 = row::get(found, 0)?;
+            if let Some((answer, _, after)) = usize::try_from(place - 1).ok().and_then(|at| settled.get(at)) {
+                self.answer(&after.key, Ok(answer.clone()));
             }
         }
         Ok(())
@@ -288,10 +292,13 @@ impl<'a> Batch<'a> {
             let steps = self.steps_of(key);
             // A claim before it may raise the fence, and what is the present attempt now is a past one then.
             let may_rise = steps.iter().any(|step| matches!(step, Step::Claim(_)));
-            wanted.extend(steps.into_iter().filter_map(|step| match step {
-                Step::Record(request) if may_rise => Some((key.clone(), request.fence)),
-                step => step.past_fence(moving.entry(key)).map(|fence| (key.clone(), fence)),
-            }));
+            let fence_of = |step: &Step| match step {
+                Step::Record(request) if may_rise => Some(request.fence),
+                Step::Claim(_) | Step::Record(_) | Step::Renew(_) | Step::Release(_) => {
+                    step.past_fence(moving.entry(key))
+                }
+            };
+            wanted.extend(steps.into_iter().filter_map(fence_of).map(|fence| (key.clone(), fence)));
         }
         let attempts = self.store.find_attempts(connection, &wanted).await?;
         let mut answers = Vec::new();
@@ -341,27 +348,6 @@ fn settle(before: &Entry, request: &RecordRequest, now: Timestamp) -> Option<(St
 }
 
 impl Postgres {
-    async fn settle(&self, mut rows: Vec<[Cell<'_>; 19]>) -> Result<Vec<PgRow>> {
-        let (connected, faults) = (&self.inner.connected, &self.inner.faults);
-        let written = if rows.len() == 1 {
-            let cells = rows.pop().into_iter().flatten();
-            faults.reach(FaultPoint::BeforeRecordCommit);
-            let settle = row::bind(row::query(&self.inner.sql.settle_one), &row::SETTLED, cells);
-            settle.fetch_all(&connected.pool).await.map_err(translate)?
-        } else {
-            let mut transaction = connected.begin().await?;
-            let settle = row::bind_columns(row::query(&self.inner.sql.settle), &row::SETTLED, &rows);
-            let written = settle.fetch_all(&mut *transaction).await.map_err(translate)?;
-            faults.reach(FaultPoint::BeforeRecordCommit);
-            transaction.commit().await.map_err(translate)?;
-            written
-        };
-        if !written.is_empty() {
-            faults.reach(FaultPoint::AfterRecordCommit);
-        }
-        Ok(written)
-    }
-
     /// These operations, where they exist, and the server's time.
     pub(crate) async fn read(
         &self,

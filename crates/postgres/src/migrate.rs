@@ -18,10 +18,14 @@ pub struct Migration {
     sql: &'static str,
 }
 
+/// Makes a schema and goes there; `:schema` is its name.
+const SCHEMA: &str = include_str!("../queries/installation/schema.sql");
+
 /// Every migration of this version.
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
     Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
+    Migration { version: 3, name: "create_functions", sql: include_str!("../migrations/0003_create_functions.sql") },
 ];
 
 /// What a schema lacks, without changing it; one that a newer version has migrated is refused.
@@ -56,7 +60,7 @@ pub(crate) async fn migrate(
     let lock = row::query(&sql.migrations_lock).bind(schema.unwrap_or_default());
     lock.execute(&mut *transaction).await.map_err(translate)?;
     if let Some(schema) = schema {
-        let text = format!("CREATE SCHEMA IF NOT EXISTS {schema}; SET LOCAL search_path = {schema}");
+        let text = SCHEMA.replace(":schema", schema);
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *transaction).await.map_err(translate)?;
     }
     row::query(&sql.migrations_table).execute(&mut *transaction).await.map_err(translate)?;

@@ -82,7 +82,7 @@ impl Postgres {
         }
         if !results.is_empty() {
             let rows: Vec<_> = results.iter().map(cells).collect();
-            run(&mut transaction, row::bind_some_columns(row::query(&sql.update), &row::ENTRY, row::FIXED, &rows))
+            run(&mut transaction, row::bind_some_columns(row::query(&sql.update), &row::ENTRY, row::changing(), &rows))
                 .await?;
         }
         transaction.commit().await.map_err(translate)?;

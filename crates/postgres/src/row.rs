@@ -29,8 +29,14 @@ pub(crate) const ENTRY: [Type; 49] = [
     T, T, T, B, T, I, T, T, T, T, T, T, T, T, T, I, T, T, T, I, B, T, T, I, I, I, I, I, I, I, I, I, I, B, T, I, B, T,
     T, T, T, T, T, B, T, T, T, I, I,
 ];
-/// The columns that no transition changes, between the key and the rest.
-pub(crate) const FIXED: std::ops::Range<usize> = 3..16;
+/// Of these the ones that a transition may change, behind the key.
+pub(crate) fn changing() -> impl Iterator<Item = usize> {
+    (0..3).chain(16..ENTRY.len())
+}
+/// Of these the ones that a first grant has.
+pub(crate) fn granted() -> impl Iterator<Item = usize> {
+    (0..28).chain([32, 42, 47])
+}
 /// The columns of `queries/ledger/settle.sql`.
 pub(crate) const SETTLED: [Type; 19] = [T, T, T, T, T, T, B, T, I, B, T, T, T, B, T, I, I, I, B];
 /// The columns of `queries/ledger/keep_attempt.sql`.
@@ -61,20 +67,19 @@ pub(crate) fn bind<'a>(query: Query, types: &[Type], cells: impl IntoIterator<It
 
 /// Binds many rows, a parameter a column.
 pub(crate) fn bind_columns<'a, R: AsRef<[Cell<'a>]>>(query: Query, types: &[Type], rows: &[R]) -> Query {
-    bind_some_columns(query, types, 0..0, rows)
+    bind_some_columns(query, types, 0..types.len(), rows)
 }
 
-/// The same without these columns.
+/// The same with these columns only.
 pub(crate) fn bind_some_columns<'a, R: AsRef<[Cell<'a>]>>(
     query: Query,
     types: &[Type],
-    without: std::ops::Range<usize>,
+    columns: impl Iterator<Item = usize>,
     rows: &[R],
 ) -> Query {
-    let columns = types.iter().enumerate().filter(|(at, _)| !without.contains(at));
-    columns.fold(query, |query, (at, kind)| {
+    columns.fold(query, |query, at| {
         let cells = rows.iter().map(|row| &row.as_ref()[at]);
-        match kind {
+        match types[at] {
             Type::Text => query.bind(cells.map(as_text).collect::<Vec<_>>()),
             Type::Int => query.bind(cells.map(as_int).collect::<Vec<_>>()),
             Type::Blob => query.bind(cells.map(as_blob).collect::<Vec<_>>()),

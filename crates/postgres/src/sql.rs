@@ -46,7 +46,6 @@ queries! {
     insert_if_free = "ledger/insert_if_free";
     update = "ledger/update";
     settle = "ledger/settle";
-    settle_one = "ledger/settle_one";
     overdue = "ledger/overdue";
     held = "ledger/held";
     due = "ledger/due";
@@ -101,7 +100,18 @@ mod tests {
     fn nothing_but_tables_begins_as_they_do() {
         for (file, sql) in ALL {
             for place in sql.match_indices("onefold_").map(|(at, _)| &sql[at..]) {
-                let table = ["operations", "attempts", "notes", "incidents", "keys", "kinds", "tokens", "migrations"];
+                let table = [
+                    "operations",
+                    "attempts",
+                    "notes",
+                    "incidents",
+                    "keys",
+                    "kinds",
+                    "tokens",
+                    "migrations",
+                    "claim",
+                    "settle",
+                ];
                 assert!(table.iter().any(|table| place.starts_with(&format!("onefold_{table}"))), "{file}: {place}");
             }
         }

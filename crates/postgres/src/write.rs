@@ -153,7 +153,7 @@ impl Moving {
         if rows.is_empty() {
             return Ok(());
         }
-        let update = row::bind_some_columns(row::query(&sql.update), &row::ENTRY, row::FIXED, &rows);
+        let update = row::bind_some_columns(row::query(&sql.update), &row::ENTRY, row::changing(), &rows);
         run(connection, update).await
     }
 }

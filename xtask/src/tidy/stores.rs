@@ -8,7 +8,19 @@ use super::tree::Tree;
 const SQLITE: &str = "crates/sqlite/";
 const POSTGRES: &str = "crates/postgres/";
 /// Change data capture is PostgreSQL's alone.
-const POSTGRES_ONLY: &str = "cdc";
+const CDC: &str = "cdc";
+/// The highest time seen is kept in the file; a server has a clock.
+const SQLITE_ONLY: &[&str] = &["queries/installation/raise_clock.sql"];
+/// Rows are locked one by one, an operation may be another transaction's, and several servers start at once.
+const POSTGRES_ONLY: &[&str] = &[
+    "queries/installation/migrations_begun.sql",
+    "queries/installation/migrations_lock.sql",
+    "queries/installation/schema.sql",
+    "queries/ledger/insert_if_free.sql",
+    "queries/ledger/lock.sql",
+    "queries/ledger/lock_free.sql",
+    "queries/ledger/try_lock.sql",
+];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let sqlite = files(tree, SQLITE);
@@ -16,8 +28,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     if sqlite.is_empty() || postgres.is_empty() {
         return Vec::new();
     }
-    let only_sqlite = sqlite.difference(&postgres).map(|file| alone(SQLITE, file, POSTGRES));
-    let only_postgres = postgres.difference(&sqlite).filter(|file| !is_cdc(file));
+    let only_sqlite = sqlite.difference(&postgres).filter(|file| !SQLITE_ONLY.contains(file));
+    let only_sqlite = only_sqlite.map(|file| alone(SQLITE, file, POSTGRES));
+    let only_postgres = postgres.difference(&sqlite).filter(|file| !is_cdc(file) && !POSTGRES_ONLY.contains(file));
     only_sqlite.chain(only_postgres.map(|file| alone(POSTGRES, file, SQLITE))).collect()
 }
 
@@ -27,7 +40,7 @@ fn files<'a>(tree: &'a Tree, store: &str) -> BTreeSet<&'a str> {
 }
 
 fn is_cdc(path: &str) -> bool {
-    path.split(['/', '.']).any(|name| name == POSTGRES_ONLY)
+    path.split(['/', '.']).any(|name| name == CDC)
 }
 
 fn alone(store: &str, file: &str, other: &str) -> Finding {
