@@ -89,6 +89,11 @@ pub trait Act: Send + Sync {
     /// from a thread of its own.
     fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
 
+    /// Batches that may be under way at once. More than one never blocks its thread.
+    fn lanes(&self) -> usize {
+        1
+    }
+
     /// One step, carried out right here on the caller's thread, if that is sure to be quick; else nothing is done.
     ///
     /// For a caller that nobody waits beside: a hop to another thread costs it as much as the commit.

@@ -52,36 +52,46 @@ BEGIN
 END
 $$;
 
--- Completes what its holders were granted, and says which, by their places: what differs from the grant, and nothing
--- else. Only rows that still are the grant that the decision was made on are written, each found through its key,
--- whatever is believed of the table.
+-- Completes what its holders were granted, and says which: what differs from the grant, and nothing else. Only rows
+-- that still are the grant that the decision was made on are written. Their plan is made once and must fit for ever:
+-- rows are found through their key, whatever is believed of the table (an index's entries are made to look dear, so
+-- that reading few is always better than reading all); the status is compared so that the index of leases cannot be
+-- used, which has an entry for every operation that was ever started.
 CREATE FUNCTION onefold_settle(
     p_tenant text[], p_kind text[], p_operation_id text[], p_status text[], p_class text[], p_policy text[],
     p_result bytea[], p_result_type text[], p_result_bytes bigint[], p_result_digest bytea[], p_result_ref
     text[], p_evidence_ref text[], p_side_effect_status text[], p_recorded bytea[], p_settled_by text[],
     p_updated_at bigint[], p_completed_at bigint[], p_fence bigint[], p_attempt_id bytea[]
-) RETURNS SETOF integer
+) RETURNS TABLE (tenant text, kind text, operation_id text)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 SET lock_timeout = '5s'
+SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET cpu_index_tuple_cost = 1000
 AS $$
 #variable_conflict use_column
 BEGIN
-    FOR v_place IN 1 .. cardinality(p_operation_id) LOOP
-        UPDATE onefold_operations SET
-            status = p_status[v_place], class = p_class[v_place], policy = p_policy[v_place], result =
-            p_result[v_place], result_type = p_result_type[v_place], result_bytes = p_result_bytes[v_place],
-            result_digest = p_result_digest[v_place], result_ref = p_result_ref[v_place], evidence_ref =
-            p_evidence_ref[v_place], side_effect_status = p_side_effect_status[v_place], recorded =
-            p_recorded[v_place], settled_by = p_settled_by[v_place], updated_at = p_updated_at[v_place],
-            completed_at = p_completed_at[v_place]
-        WHERE operation_id = p_operation_id[v_place] AND kind = p_kind[v_place] AND tenant = p_tenant[v_place]
-            AND status || '' = 'STARTED' AND fence = p_fence[v_place] AND attempt_id = p_attempt_id[v_place]
-            AND incident_id IS NULL;
-        IF FOUND THEN
-            RETURN NEXT v_place;
-        END IF;
-    END LOOP;
+    RETURN QUERY
+    UPDATE onefold_operations AS o SET
+        status = r.status, class = r.class, policy = r.policy, result = r.result, result_type =
+        r.result_type, result_bytes = r.result_bytes, result_digest = r.result_digest, result_ref =
+        r.result_ref, evidence_ref = r.evidence_ref, side_effect_status = r.side_effect_status, recorded =
+        r.recorded, settled_by = r.settled_by, updated_at = r.updated_at, completed_at = r.completed_at
+    FROM unnest(
+        p_tenant, p_kind, p_operation_id, p_status, p_class, p_policy, p_result, p_result_type,
+        p_result_bytes, p_result_digest, p_result_ref, p_evidence_ref, p_side_effect_status, p_recorded,
+        p_settled_by, p_updated_at, p_completed_at, p_fence, p_attempt_id
+    ) AS r (
+        tenant, kind, operation_id, status, class, policy, result, result_type, result_bytes, result_digest,
+        result_ref, evidence_ref, side_effect_status, recorded, settled_by, updated_at, completed_at, fence,
+        attempt_id
+    )
+    WHERE o.operation_id = r.operation_id AND o.kind = r.kind AND o.tenant = r.tenant
+        AND o.status || '' = 'STARTED' AND o.fence = r.fence AND o.attempt_id = r.attempt_id
+        AND o.incident_id IS NULL
+    RETURNING o.tenant, o.kind, o.operation_id;
 END
 $$;

@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use onefold_core::error::{Class, DATABASE_BUSY, PROGRAMMING_INVARIANT_VIOLATED};
-use onefold_core::ledger::{self, Claim, ClaimRequest, Decision, Entry, RecordRequest};
+use onefold_core::error::{Class, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::ledger::{Claim, Decision, Entry};
 use onefold_core::operation::OperationKey;
-use onefold_core::persistence::columns::{Cell, cells, settled_cells};
-use onefold_core::ports::{Act, Around, BoxFuture, FaultPoint, Step, StepAnswer};
+use onefold_core::ports::{Act, Around, BoxFuture, Step, StepAnswer};
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::PgConnection;
-use sqlx::postgres::PgRow;
 
 use crate::Postgres;
 use crate::error::translate;
+use crate::fresh::Fresh;
 use crate::row;
 use crate::write::{Moving, Others};
 
@@ -24,8 +23,13 @@ const BUSY_FOR: Duration = Duration::from_millis(250);
 
 impl Act for Postgres {
     fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
-        let store = self.clone();
-        Box::pin(Self::detached(async move { store.commit(&steps).await }))
+        // Not in a task of its own, which would cost a lone caller: whatever is cut short here leaves no transaction open.
+        Box::pin(async move { self.commit(&steps).await })
+    }
+
+    /// While one batch is on its way to the disk the next is written: two keep a server busy.
+    fn lanes(&self) -> usize {
+        2
     }
 }
 
@@ -95,9 +99,8 @@ impl<'a> Batch<'a> {
     }
 
     async fn carry_out(&mut self) -> Result<()> {
-        self.settle_granted().await?;
         while !self.waiting.is_empty() {
-            self.claim_absent().await?;
+            self.write_fresh().await?;
             self.decide_rest().await?;
         }
         Ok(())
@@ -141,86 +144,32 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Grants operations that are absent; most claims need only this, and it is a commit of its own.
-    async fn claim_absent(&mut self) -> Result<()> {
-        let mut claims: HashMap<OperationKey, &'a ClaimRequest> = HashMap::new();
-        let mut entries: Vec<Entry> = Vec::new();
-        for (key, step) in self.heads() {
-            if let Step::Claim(request) = step
-                && !self.known.contains(key)
-                // At no time at all: the server adds its own to what counts from the grant.
-                && let Some((_, entry)) = grant(request, Timestamp::default())
-            {
-                claims.insert(key.clone(), request);
-                entries.push(entry);
-            }
-        }
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let faults = &self.store.inner.faults;
-        faults.reach(FaultPoint::BeforeClaimCommit);
-        let inserted = self.insert(&entries).await?;
-        if !inserted.is_empty() {
-            faults.reach(FaultPoint::AfterClaimCommit);
-        }
-        self.known.extend(entries.into_iter().map(|entry| entry.key));
-        for found in &inserted {
-            let (key, at) = (row::key(found)?, row::time(found, row::KEY.len())?);
-            self.store.inner.clock.heard(at);
-            if let Some((answer, entry)) = claims.get(&key).and_then(|request| grant(request, at)) {
-                self.fresh.push(entry);
-                self.answer(&key, Ok(StepAnswer::Claim(answer)));
-            }
-        }
-        Ok(())
-    }
-
-    async fn insert(&mut self, entries: &[Entry]) -> Result<Vec<PgRow>> {
-        let (pool, sql) = (&self.store.inner.connected.pool, &self.store.inner.sql);
-        let rows: Vec<[Cell<'_>; 49]> = entries.iter().map(cells).collect();
-        let given = self.store.inner.clock.given();
-        let insert = |sql| row::bind_some_columns(row::query(sql).bind(given), &row::ENTRY, row::granted(), &rows);
-        match insert(&sql.insert_if_absent).fetch_all(pool).await.map_err(translate) {
-            // Somebody's own transaction is at one of them, and may stay there for long.
-            Err(error) if error.code() == DATABASE_BUSY && error.native() == Some("55P03") => {
-                self.busy.extend(entries.iter().map(|entry| entry.key.clone()));
-                insert(&sql.insert_if_free).fetch_all(pool).await.map_err(translate)
-            }
-            inserted => inserted,
-        }
-    }
-
-    /// Completes what this process granted, where the row still is that grant; most records need only this.
-    async fn settle_granted(&mut self) -> Result<()> {
+    /// Grants what is absent and completes what was granted here; most steps need only this.
+    async fn write_fresh(&mut self) -> Result<()> {
         let now = self.store.inner.clock.now();
-        // In the order of their keys, as everyone locks them.
-        let mut settled: Vec<(StepAnswer, &'a Entry, Entry)> = Vec::new();
+        let mut fresh = Fresh::default();
         for (key, step) in self.heads() {
-            if let (Step::Record(request), Some(before)) = (step, self.granted.get(key))
-                && let Some((answer, after)) = settle(before, request, now)
-                && settled_cells(before, &after).is_some()
-            {
-                settled.push((answer, before, after));
+            match step {
+                Step::Claim(request) if !self.known.contains(key) => fresh.claim(request),
+                Step::Record(request) if !self.known.contains(key) => {
+                    if let Some(before) = self.granted.get(key) {
+                        fresh.record(before, request, now);
+                    }
+                }
+                Step::Claim(_) | Step::Record(_) | Step::Renew(_) | Step::Release(_) => {}
             }
         }
-        let rows: Vec<[Cell<'_>; 19]> =
-            settled.iter().filter_map(|(_, before, after)| settled_cells(before, after)).collect();
-        if rows.is_empty() {
+        if fresh.is_empty() {
             return Ok(());
         }
-        let faults = &self.store.inner.faults;
-        let settle = row::bind_columns(row::query(&self.store.inner.sql.settle), &row::SETTLED, &rows);
-        faults.reach(FaultPoint::BeforeRecordCommit);
-        let places = settle.fetch_all(&self.store.inner.connected.pool).await.map_err(translate)?;
-        if !places.is_empty() {
-            faults.reach(FaultPoint::AfterRecordCommit);
+        let (written, busy) = self.store.write_fresh(&fresh).await?;
+        if busy {
+            self.busy.extend(fresh.claimed().cloned());
         }
-        for found in &places {
-            let place: i32 = row::get(found, 0)?;
-            if let Some((answer, _, after)) = usize::try_from(place - 1).ok().and_then(|at| settled.get(at)) {
-                self.answer(&after.key, Ok(answer.clone()));
-            }
+        self.known.extend(fresh.keys().cloned());
+        self.fresh.extend(written.granted);
+        for (key, answer) in written.answers {
+            self.answer(&key, Ok(answer));
         }
         Ok(())
     }
@@ -332,19 +281,6 @@ enum Then {
     Wait,
     /// A step changes it.
     Move,
-}
-
-/// The first grant of an operation, at this time.
-fn grant(request: &ClaimRequest, at: Timestamp) -> Option<(Claim, Entry)> {
-    let Decision { answer, transition } = ledger::decide(None, request, at).ok()?;
-    Some((answer, transition?.entry))
-}
-
-/// What a record makes of a grant, if it changes nothing but the row.
-fn settle(before: &Entry, request: &RecordRequest, now: Timestamp) -> Option<(StepAnswer, Entry)> {
-    let Decision { answer, transition } = ledger::record(Some(before), None, request, now);
-    let transition = transition.filter(|transition| transition.row_alone())?;
-    Some((StepAnswer::Record(answer), transition.entry))
 }
 
 impl Postgres {

@@ -1,5 +1,7 @@
 //! Connections, transactions, and trying again within bounds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use onefold_core::error::{
@@ -24,15 +26,23 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// The connections.
 pub(crate) struct Connected {
     pub(crate) pool: PgPool,
+    /// Whether every session so far was begun by the connection that uses it.
+    pub(crate) named: Arc<AtomicBool>,
 }
 
 impl Connected {
     /// A transaction whose statements find their rows through indexes.
     ///
-    /// Only called in a task that nobody cuts short: a `begin` that is dropped half-way gives its connection back with
-    /// a transaction open.
+    /// In a task that nobody cuts short: a `begin` that is dropped half-way gives its connection back with a
+    /// transaction open.
     pub(crate) async fn begin(&self) -> Result<Transaction> {
-        self.pool.begin_with(TUNED).await.map_err(translate)
+        let pool = self.pool.clone();
+        Postgres::detached(async move { pool.begin_with(TUNED).await.map_err(translate) }).await
+    }
+
+    /// Whether a statement may have a name: only where the next one surely runs in the same session.
+    pub(crate) fn named(&self) -> bool {
+        self.named.load(Ordering::Relaxed)
     }
 
     /// A transaction that only reads, all of it at one time.

@@ -2,7 +2,8 @@
 //!
 //! What was acknowledged is as durable as the server's commit (`synchronous_commit`, `fsync`). Several processes share
 //! a schema; the user's own tables may live beside it, and [`Postgres::begin`] gives a transaction in which both are
-//! written together. Works through `PgBouncer` in transaction mode: no statement has a name, no session holds anything.
+//! written together. Works through `PgBouncer` in transaction mode: no statement has a name there, and no session holds
+//! anything.
 //!
 //! # Layout
 //!
@@ -11,7 +12,9 @@
 //! | `open` | connects: limits, migrations, keys |
 //! | `migrate` | which migrations a schema has, and the missing ones |
 //! | `connected` | connections, transactions, and trying again within bounds |
+//! | `session` | whether statements may have names |
 //! | `act` | claim, record, renew, release: fresh operations, grants and the rest |
+//! | `fresh` | the one statement that most steps need |
 //! | `keep` | sweep, reconcile, resolve |
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
@@ -26,6 +29,7 @@ mod act;
 mod clock;
 mod connected;
 mod error;
+mod fresh;
 mod hold;
 mod keep;
 mod look;
@@ -34,6 +38,7 @@ mod once;
 mod open;
 mod prune;
 mod row;
+mod session;
 mod share;
 mod sql;
 mod transaction;
@@ -48,7 +53,7 @@ use onefold_core::ports::Faults;
 pub use clock::Time;
 pub use error::fault;
 pub use migrate::Migration;
-pub use open::Options;
+pub use open::{Options, Statements};
 pub use transaction::Tx;
 
 use clock::StoreClock;

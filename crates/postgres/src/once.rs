@@ -52,7 +52,7 @@ impl Transact for Postgres {
                 return undo(connection).await;
             };
             let entry = performed(request, completion, self.inner.clock.now())?;
-            let insert = row::bind(row::query(&self.inner.sql.insert), &row::ENTRY, cells(&entry));
+            let insert = row::bind(row::query(&self.inner.sql.insert), row::ENTRY, cells(&entry));
             let recorded = match insert.execute(&mut *connection).await {
                 Ok(_) => run(connection, statement("RELEASE SAVEPOINT onefold_once")).await,
                 Err(cause) => Err(refused(cause)),

@@ -15,6 +15,7 @@ use crate::clock::{StoreClock, Time};
 use crate::connected::Connected;
 use crate::error::translate;
 use crate::migrate::{self, Migration};
+use crate::session::Session;
 use crate::sql::Sql;
 use crate::{Inner, Postgres, row};
 
@@ -31,6 +32,8 @@ pub struct Options {
     pub faults: Arc<dyn Faults>,
     /// The schema of the ledger's tables; the connection's own search path without it.
     pub schema: Option<String>,
+    /// Whether statements may have names.
+    pub statements: Statements,
     /// Connections at most.
     pub connections_max: u32,
     /// How long a caller waits for a connection.
@@ -39,6 +42,17 @@ pub struct Options {
     pub answer_wait: Duration,
     /// How long a batch is tried again after contention, a lost connection or a failover.
     pub try_for: Duration,
+}
+
+/// Whether statements may have names, which spares the server parsing and planning them each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Statements {
+    /// Where a connection's session is its own; not through `PgBouncer`. Assumes that no other pooler passes start-up
+    /// parameters on and yet lends sessions out.
+    #[default]
+    Detect,
+    /// Never.
+    Unnamed,
 }
 
 impl Options {
@@ -50,6 +64,7 @@ impl Options {
             random,
             faults: Arc::new(NoFaults),
             schema: None,
+            statements: Statements::Detect,
             connections_max: 10,
             connection_wait: Duration::from_secs(10),
             answer_wait: Duration::from_secs(15),
@@ -66,17 +81,21 @@ impl Postgres {
     pub async fn open(url: &str, options: Options) -> Result<Self> {
         let (connect, address) = parse(url)?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
+        let probed = Self::detached(Session::probe(connect, options.clone()));
+        let session = probed.await.map_err(|error| naming(&address, &error))?;
+        let watch = session.watch();
         let pool = PgPoolOptions::new()
             .max_connections(options.connections_max)
             .acquire_timeout(options.connection_wait)
             // A connection that broke is found by the statement that needs it, which is then tried again: asking
             // first would cost every statement a round trip.
             .test_before_acquire(false)
-            .connect_lazy_with(connect.clone());
-        let prepared = Self::detached(prepare(connect, options.clone()));
+            .after_connect(move |connection, _| watch(connection))
+            .connect_lazy_with(session.connect.clone());
+        let prepared = Self::detached(prepare(session.connect.clone(), options.clone()));
         let (keyring, now) = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
-            connected: Connected { pool },
+            connected: Connected { pool, named: session.named },
             sql,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now),
             granted: std::sync::Mutex::default(),

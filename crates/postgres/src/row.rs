@@ -57,7 +57,11 @@ pub(crate) fn query(sql: &SqlStr) -> Query {
 }
 
 /// Binds one row, a parameter a cell.
-pub(crate) fn bind<'a>(query: Query, types: &[Type], cells: impl IntoIterator<Item = Cell<'a>>) -> Query {
+pub(crate) fn bind<'a>(
+    query: Query,
+    types: impl IntoIterator<Item = Type>,
+    cells: impl IntoIterator<Item = Cell<'a>>,
+) -> Query {
     cells.into_iter().zip(types).fold(query, |query, (cell, kind)| match kind {
         Type::Text => query.bind(as_text(&cell)),
         Type::Int => query.bind(as_int(&cell)),

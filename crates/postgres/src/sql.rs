@@ -45,7 +45,10 @@ queries! {
     insert_if_absent = "ledger/insert_if_absent";
     insert_if_free = "ledger/insert_if_free";
     update = "ledger/update";
+    insert_one = "ledger/insert_one";
     settle = "ledger/settle";
+    settle_one = "ledger/settle_one";
+    act = "ledger/act";
     overdue = "ledger/overdue";
     held = "ledger/held";
     due = "ledger/due";
@@ -79,6 +82,7 @@ queries! {
     keys = "installation/keys";
     add_key = "installation/add_key";
     clock = "installation/clock";
+    session = "installation/session";
     migrations_table = "installation/migrations_table";
     migrations_begun = "installation/migrations_begun";
     migrations_lock = "installation/migrations_lock";

@@ -17,6 +17,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::meter;
 use crate::settings::Settings;
 
+mod lanes;
+
 /// Hands single steps to the store in batches.
 #[derive(Clone)]
 pub(crate) struct Front {
@@ -77,11 +79,17 @@ impl Front {
             measure: measure.clone(),
         });
         let reach = Reach { queue: queue.downgrade(), alone: Arc::clone(&alone), measure };
-        let serving = serve(store, waiting, settings.batch_max.max(1), reach);
+        let (lanes, batch_max) = (store.lanes(), settings.batch_max.max(1));
         let runtime = tokio::runtime::Handle::current();
         std::thread::Builder::new()
             .name("onefold-front".to_owned())
-            .spawn(move || runtime.block_on(serving))
+            .spawn(move || {
+                if lanes > 1 {
+                    runtime.block_on(lanes::serve(&store, waiting, batch_max, &Arc::new(reach)));
+                } else {
+                    runtime.block_on(serve(store, waiting, batch_max, reach));
+                }
+            })
             .map_err(|cause| Error::new(UNEXPECTED, "the system gives no thread").caused_by(cause))?;
         Ok(Self { queue, alone })
     }

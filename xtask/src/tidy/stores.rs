@@ -11,15 +11,22 @@ const POSTGRES: &str = "crates/postgres/";
 const CDC: &str = "cdc";
 /// The highest time seen is kept in the file; a server has a clock.
 const SQLITE_ONLY: &[&str] = &["queries/installation/raise_clock.sql"];
-/// Rows are locked one by one, an operation may be another transaction's, and several servers start at once.
+/// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may
+/// be lent, and a round trip costs.
 const POSTGRES_ONLY: &[&str] = &[
     "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
     "queries/installation/schema.sql",
+    "queries/installation/session.sql",
+    "queries/ledger/act.sql",
     "queries/ledger/insert_if_free.sql",
+    "queries/ledger/insert_one.sql",
     "queries/ledger/lock.sql",
     "queries/ledger/lock_free.sql",
+    "queries/ledger/settle_one.sql",
     "queries/ledger/try_lock.sql",
+    "src/fresh.rs",
+    "src/session.rs",
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

@@ -1,0 +1,77 @@
+//! Whose session a connection has: a statement may have a name only where nobody else can be given the session.
+//!
+//! `PgBouncer` in transaction mode lends sessions out, a transaction each, and what one client named another would find.
+//! A session that was begun for this connection knows the mark that the connection began with; a lent one does not, and
+//! `PgBouncer` refuses or drops the mark.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use onefold_core::Result;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions as _, PgConnection};
+
+use crate::error::translate;
+use crate::open::{Options, Statements};
+use crate::row;
+use crate::sql::Sql;
+
+/// What a pooler says to a start-up parameter that it does not know: a violation of its protocol.
+const REFUSED: &str = "08P01";
+
+/// How this database is connected to, and whether statements may have names there.
+pub(crate) struct Session {
+    pub(crate) connect: PgConnectOptions,
+    pub(crate) named: Arc<AtomicBool>,
+    mark: String,
+}
+
+impl Session {
+    /// Tries once whether a session is one's own.
+    pub(crate) async fn probe(connect: PgConnectOptions, options: Options) -> Result<Self> {
+        let mark = format!("{:032x}", u128::from_be_bytes(options.random.bytes()));
+        let lent = |connect, mark| Self { connect, named: Arc::new(AtomicBool::new(false)), mark };
+        if options.statements == Statements::Unnamed {
+            return Ok(lent(connect, mark));
+        }
+        let marked = connect.clone().options([("onefold.session", &mark)]);
+        match marked.connect().await {
+            Ok(mut connection) => {
+                let own = began_with(&mut connection, &mark).await.map_err(translate)?;
+                let own_session =
+                    || Self { connect: marked, named: Arc::new(AtomicBool::new(true)), mark: mark.clone() };
+                Ok(if own { own_session() } else { lent(connect, mark) })
+            }
+            Err(cause)
+                if cause.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() == Some(REFUSED) =>
+            {
+                Ok(lent(connect, mark))
+            }
+            Err(cause) => Err(translate(cause)),
+        }
+    }
+
+    /// Looks at every further connection: one that was lent its session ends the naming for good.
+    pub(crate) fn watch(
+        &self,
+    ) -> impl for<'c> Fn(&'c mut PgConnection) -> onefold_core::ports::BoxFuture<'c, sqlx::Result<()>> + Send + Sync + 'static
+    {
+        let (named, mark) = (Arc::clone(&self.named), self.mark.clone());
+        move |connection| {
+            let (named, mark) = (Arc::clone(&named), mark.clone());
+            Box::pin(async move {
+                if named.load(Ordering::Relaxed) && !began_with(connection, &mark).await? {
+                    named.store(false, Ordering::Relaxed);
+                    tracing::warn!("a pooler lends sessions out: statements have no names from now on");
+                }
+                Ok(())
+            })
+        }
+    }
+}
+
+async fn began_with(connection: &mut PgConnection, mark: &str) -> sqlx::Result<bool> {
+    let found = row::query(&Sql::new(None).session).fetch_one(connection).await?;
+    let known: Option<&str> = sqlx::Row::try_get(&found, 0)?;
+    Ok(known == Some(mark))
+}

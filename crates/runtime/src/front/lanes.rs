@@ -1,0 +1,52 @@
+//! Several batches under way at once, for a store that takes them.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use onefold_core::ports::Act;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{Reach, Waiting, carry, gather};
+
+/// What waits is shared out over the store's lanes. A lane beside a busy one is worth its commit only for a batch of
+/// some size: half of what the last one had.
+pub(super) async fn serve<S: Act + 'static>(
+    store: &Arc<S>,
+    mut waiting: mpsc::Receiver<Waiting>,
+    batch_max: usize,
+    reach: &Arc<Reach>,
+) {
+    let mut under_way: JoinSet<usize> = JoinSet::new();
+    let mut batch = Vec::with_capacity(batch_max);
+    let mut last = 1;
+    let mut open = true;
+    while open || !batch.is_empty() || !under_way.is_empty() {
+        let enough = if under_way.is_empty() { 1 } else { (last / 2).max(2) };
+        if batch.len() >= enough && under_way.len() < store.lanes() {
+            let batch = std::mem::take(&mut batch);
+            last = batch.len();
+            reach.alone.last_batch.store(last, Ordering::Relaxed);
+            if last == 1 && under_way.is_empty() {
+                // A caller alone does not pay for another task.
+                carry(&**store, batch, reach).await;
+            } else {
+                let (store, reach) = (Arc::clone(store), Arc::clone(reach));
+                under_way.spawn(async move {
+                    let size = batch.len();
+                    carry(&*store, batch, &reach).await;
+                    size
+                });
+            }
+            continue;
+        }
+        let room = batch_max - batch.len();
+        tokio::select! {
+            came = waiting.recv_many(&mut batch, room), if open && room > 0 => open = came > 0,
+            Some(ended) = under_way.join_next(), if !under_way.is_empty() => {
+                // Those who were just answered bring their next step.
+                gather(&waiting, ended.unwrap_or(1).min(room));
+            }
+        }
+    }
+}
