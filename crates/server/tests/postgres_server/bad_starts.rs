@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::harness::{PASSWORD, Schema, execute};
+use crate::harness::{ALONE, PASSWORD, Schema, execute};
 use crate::stage::{Ran, Stage};
 
 /// The refusal, after the checks that every one must pass.
@@ -65,7 +65,7 @@ fn whatever_is_wrong_with_the_database_is_said_in_one_error() {
 #[test]
 fn a_role_that_may_not_write_is_told_what_it_lacks() {
     let schema = Schema::new();
-    execute(&format!("DROP OWNED BY {}", schema.name));
+    execute(&format!("{ALONE}; DROP OWNED BY {}", schema.name));
     let said = refusal(&serve(&schema.stage()), 69);
     assert!(said.contains("lacks a permission") && said.contains("grant this user"), "{said}");
 }

@@ -9,6 +9,9 @@ use crate::stage::Stage;
 /// Long enough to be found wherever it leaks.
 pub(crate) const PASSWORD: &str = "hush-8d1f6c20a7";
 
+/// First in a transaction that changes what a role may do on the database: PostgreSQL does not put those in order.
+pub(crate) const ALONE: &str = "SELECT pg_advisory_xact_lock(706070)";
+
 /// The server's address, of someone who may make roles; `cargo xtask test` sets it.
 pub(crate) fn url() -> String {
     std::env::var("ONEFOLD_TEST_POSTGRES").expect("ONEFOLD_TEST_POSTGRES names a server: run `cargo xtask test`")
@@ -37,7 +40,7 @@ impl Schema {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{database}_{}_{number}", std::process::id());
         execute(&format!(
-            "CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'; GRANT CREATE ON DATABASE {database} TO {name}"
+            "{ALONE}; CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}'; GRANT CREATE ON DATABASE {database} TO {name}"
         ));
         Self { name }
     }
@@ -71,7 +74,7 @@ impl Schema {
 impl Drop for Schema {
     fn drop(&mut self) {
         let name = &self.name;
-        let sql = format!("{}; DROP OWNED BY {name} CASCADE; DROP ROLE {name}", ended(name));
+        let sql = format!("{}; {ALONE}; DROP OWNED BY {name} CASCADE; DROP ROLE {name}", ended(name));
         if std::thread::panicking() {
             // What a failed test leaves behind must not hide why it failed.
             let _ = std::panic::catch_unwind(|| execute(&sql));

@@ -35,7 +35,7 @@ fn a_kind_that_one_server_pinned_is_known_by_another() {
     let [(_, one), (_, other)] = &two(&schema);
     let mut bare = claim_of("late.kind", "CASE-1");
     bare.as_object_mut().unwrap().remove("declare");
-    other.post("/v1/claims", &bare).problem(422, "KIND_UNKNOWN");
+    other.post("/v1/claims", &bare).problem(400, "KIND_UNKNOWN");
     one.granted(&claim_of("late.kind", "CASE-2"));
     other.granted(&bare);
     let contradicts = merged(&claim_of("late.kind", "CASE-3"), &json!({ "declare": { "class": "converging" } }));
@@ -100,7 +100,7 @@ fn a_command_is_run_once_whichever_server_it_goes_through() {
 #[test]
 fn what_a_caller_of_a_dead_server_held_is_settled_by_another_after_its_lease() {
     let schema = Schema::new();
-    let [(_, mut one), (_, other)] = two(&schema);
+    let [(_here, mut one), (_there, other)] = two(&schema);
     let declare = json!({ "declare": { "class": "external-command", "deadline": "1s", "lease": "1s" } });
     let granted = one.granted(&merged(&claim_of("short.lease", "CASE-1"), &declare));
     one.kill();

@@ -100,7 +100,11 @@ fn a_mistake_in_the_configuration_is_shown_where_it_stands() {
         let stage = Stage::with_config(text);
         let refused = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
         assert_eq!(refused.code, Some(78), "{name}: {}", refused.err());
-        assert!(!refused.err().contains("hu"), "{name}: a password is repeated: {}", refused.err());
+        assert!(
+            !refused.err().contains("hush") && !refused.err().contains("hu/sh"),
+            "{name}: a password is repeated: {}",
+            refused.err()
+        );
         text_is(&format!("config_bad_{name}"), &refusal(&stage, &refused));
     }
 }
