@@ -4,8 +4,8 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::json;
 
-use crate::harness::{PASSWORD, Schema};
-use crate::stage::{attempt, claim, merged};
+use crate::harness::{PASSWORD, Schema, execute};
+use crate::stage::{Stage, attempt, claim, merged};
 use crate::wire::Call;
 
 #[test]
@@ -58,4 +58,19 @@ fn an_acknowledged_record_and_a_living_lease_outlive_their_server() {
     assert_eq!(server.claim(&done)["outcome"]["result"], 7);
     assert_eq!(server.claim(&merged(&held, &json!({ "attemptId": attempt() })))["claim"], "inFlight");
     server.record(&granted, "complete", &json!({})).ok();
+}
+
+#[test]
+fn a_role_that_may_only_read_and_write_serves_a_schema_that_another_migrated() {
+    let (schema, guest) = (Schema::new(), Schema::new());
+    schema.stage().run(&["migrate"]).done();
+    let (name, role) = (&schema.name, &guest.name);
+    execute(&format!("GRANT USAGE ON SCHEMA {name} TO {role}"));
+    execute(&format!("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {name} TO {role}"));
+    let stage = Stage::with_environment(vec![("ONEFOLD_DATABASE", guest.url()), ("ONEFOLD_SCHEMA", name.clone())]);
+    let server = stage.serve(&[]);
+    server.record(&server.granted(&claim("CASE-1")), "complete", &json!({ "result": 7 })).ok();
+    server.unknown(&claim("CASE-2"));
+    stage.run(&["token", "add", "someone", "--role", "reader"]).done();
+    stage.run(&["prune"]).done();
 }
