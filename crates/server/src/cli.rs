@@ -18,6 +18,7 @@ use crate::exit::{Exit, complain};
 const AFTER_HELP: &str = "\
 Examples:
   onefold                                  serve ./onefold.db on 127.0.0.1:7070
+  onefold serve --database postgres://db.internal/app --schema onefold
   onefold run --id backup:2026-11-15 -- ./backup.sh
   onefold incidents                        what needs a person
   onefold demo                             see the promise
@@ -45,7 +46,7 @@ pub(crate) struct Shared {
     /// `ONEFOLD_DATABASE`
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
-    /// `PostgreSQL`: the schema of the ledger's tables
+    /// PostgreSQL: the schema of the ledger's tables
     #[arg(long, global = true, value_name = "NAME")]
     schema: Option<String>,
     /// Where this machine keeps token and journal

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onefold_core::Result;
+use onefold_core::error::DATABASE_UNAVAILABLE;
 use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
@@ -11,6 +11,7 @@ use onefold_core::ports::{
     Act, BoxFuture, Counts, Due, Faults, Filter, Hold, IncidentFilter, Keep, Listed, Look, Page, Pinned, PruneRequest,
     Pruned, Share, Step, StepAnswer, Store, SweepRequest, Swept, Token,
 };
+use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
 use onefold_runtime::{SystemClock, SystemRandom};
 use onefold_sqlite::Sqlite;
@@ -41,7 +42,7 @@ impl Database {
             }
             Address::Postgres(url) => {
                 let options = onefold_postgres::Options { faults, ..postgres_options(config) };
-                Postgres::open(url.secret(), options).await.map(Self::Postgres)
+                Postgres::open(url.secret(), options).await.map(Self::Postgres).map_err(at_start)
             }
         }
     }
@@ -54,11 +55,21 @@ impl Database {
                 missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
             }
             Address::Postgres(url) => {
-                let missing = Postgres::missing_migrations(url.secret(), postgres_options(config)).await?;
+                let missing = Postgres::missing_migrations(url.secret(), postgres_options(config)).await;
+                let missing = missing.map_err(at_start)?;
                 missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
             }
         })
     }
+}
+
+/// A database that does not answer when it is opened: whoever starts a program has no id to try again with.
+fn at_start(error: Error) -> Error {
+    let usual = DATABASE_UNAVAILABLE.descriptor().guide.safe_action;
+    if error.code() == DATABASE_UNAVAILABLE && error.next_step() == usual {
+        return error.hint("check that the database runs and can be reached from here, then start again");
+    }
+    error
 }
 
 fn postgres_options(config: &Config) -> onefold_postgres::Options {

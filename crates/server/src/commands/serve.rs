@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     /// Connections at once
     #[arg(long, value_name = "COUNT")]
     connections_max: Option<String>,
-    /// `PostgreSQL`: connections to the database at most
+    /// PostgreSQL: connections to the database at most
     #[arg(long, value_name = "COUNT")]
     database_connections: Option<String>,
     /// How long a stopping server waits for what is under way

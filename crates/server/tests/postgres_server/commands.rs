@@ -26,10 +26,10 @@ fn a_dry_run_says_what_a_migration_would_do_and_does_nothing() {
 #[test]
 fn every_command_works_through_a_server_and_without_one() {
     let schema = Schema::new();
-    let served = schema.stage();
-    let mut server = served.serve(&[]);
+    let beside = schema.stage();
+    let mut server = beside.serve(&[]);
     let incident = server.unknown(&claim("UNSURE"));
-    look_and_settle(&served, &incident);
+    look_and_settle(&beside, &incident);
     let incident = server.unknown(&claim("UNSURE-2"));
     server.stop();
     let alone = schema.stage();

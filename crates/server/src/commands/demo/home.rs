@@ -17,6 +17,8 @@ use crate::database::Database;
 /// The variable that hands the address to a worker: arguments are seen by every user of a machine.
 const VARIABLE: &str = "ONEFOLD_DATABASE";
 
+const DROP_SCHEMA: &str = include_str!("../../../queries/demo/drop_schema.sql");
+
 /// Connections of one worker at most; a demo has several.
 const CONNECTIONS_MAX: u32 = 4;
 
@@ -89,7 +91,7 @@ impl Home {
         let Self::Postgres { url, schema } = self else { return Ok(()) };
         let store = Self::connect(url, schema).await?;
         let dropped = store.transaction(async |connection| {
-            let drop = sqlx::raw_sql(AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE")));
+            let drop = sqlx::raw_sql(AssertSqlSafe(DROP_SCHEMA.replace("{schema}", schema)));
             drop.execute(connection).await.map(|_| ()).map_err(|cause| {
                 Error::new(DATABASE_UNAVAILABLE, format!("the schema {schema} could not be dropped")).caused_by(cause)
             })
