@@ -18,7 +18,7 @@ pub(crate) const CALLERS: usize = 64;
 #[derive(Debug, Clone)]
 pub(crate) struct Acknowledged {
     pub(crate) id: String,
-    attempt: Uuid,
+    pub(crate) attempt: Uuid,
 }
 
 /// What all callers share.
@@ -147,11 +147,11 @@ pub(crate) fn claim(id: &str, attempt: Uuid) -> Value {
     })
 }
 
-fn result(id: &str) -> Value {
+pub(crate) fn result(id: &str) -> Value {
     json!({ "notice": format!("R-{id}") })
 }
 
-fn assert_replayed(id: &str, answer: &Value) {
+pub(crate) fn assert_replayed(id: &str, answer: &Value) {
     assert_eq!(answer["claim"], "replay", "{id} was acknowledged: {answer}");
     assert_eq!(answer["outcome"]["status"], "COMPLETED", "{id}: {answer}");
     assert_eq!(answer["outcome"]["result"], result(id), "{id}: {answer}");

@@ -28,6 +28,11 @@ impl Server {
         if let Some(fault) = fault {
             command.env("CAMPAIGN_FAULT", fault);
         }
+        Self::listening(command)
+    }
+
+    /// Starts this command and waits until it says where it listens.
+    pub(crate) fn listening(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();

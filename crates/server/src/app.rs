@@ -1,5 +1,6 @@
 //! The ledger as the API and the commands use it: opened from configuration, kinds declared and pinned.
 
+use std::fs::File;
 use std::sync::Arc;
 
 use onefold_core::declare::DeclaredKind;
@@ -8,17 +9,15 @@ use onefold_core::error::KIND_MISMATCH;
 use onefold_core::operation::KindName;
 use onefold_core::ports::{Clock, Faults, NoFaults, Pinned, Share as _};
 use onefold_core::{Error, Result, Timestamp};
-use onefold_runtime::{FileJournal, Ledger, Settings, SystemClock, SystemRandom};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_runtime::{FileJournal, Journal, Ledger, Settings, SystemClock};
 
-use crate::config::Config;
+use crate::config::{Address, Config};
+use crate::database::Database;
 use crate::declaration::Declaration;
 use crate::question;
 
-/// The store behind this binary.
-pub(crate) type Database = Sqlite;
-
-/// The name under which the one server of a database runs.
+/// The name under which the one server of an SQLite file runs. On PostgreSQL there are many, and none has a name: no
+/// connection that ends proves a process dead, so leases expire.
 pub(crate) const SERVER: &str = "server";
 
 /// The ledger, and what is known of its kinds.
@@ -26,12 +25,14 @@ pub(crate) struct App {
     pub(crate) ledger: Ledger<Database>,
     /// Kinds of the configuration: those win over what a first claim declared.
     configured: Vec<KindName>,
+    /// The files of this server, while it lives.
+    _files: Option<File>,
 }
 
 /// Who opens it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Opener {
-    /// The one server of this database.
+    /// A server: the one of an SQLite file, one of many on PostgreSQL.
     Server,
     /// A command; many share a database.
     Command,
@@ -45,14 +46,21 @@ impl App {
 
     /// The same with places where a test stops the process.
     pub(crate) async fn open_with(config: &Config, opener: Opener, faults: Arc<dyn Faults>) -> Result<Self> {
-        let mut options = Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
-        options.faults = Arc::clone(&faults);
-        let store = Sqlite::open(&config.database, options).await?;
-        let serves = opener == Opener::Server;
-        let journal = config.database.with_extension("journal");
+        let store = Database::open(config, Arc::clone(&faults)).await?;
+        let (files, journal, installation) = match opener {
+            Opener::Command => (None, None, None),
+            Opener::Server => {
+                config.files.make_folder()?;
+                let name = match config.database {
+                    Address::Sqlite(_) => Some(SERVER.to_owned()),
+                    Address::Postgres(_) => None,
+                };
+                (config.files.hold()?, Some(FileJournal::new(config.files.journal.clone())), name)
+            }
+        };
         let settings = Settings {
-            installation: serves.then(|| SERVER.to_owned()),
-            journal: if serves { Some(Arc::new(FileJournal::new(journal))) } else { None },
+            installation,
+            journal: journal.map(|journal| Arc::new(journal) as Arc<dyn Journal>),
             archive: config.archive.clone(),
             sweep_every: config.sweep_every,
             prune_every: config.prune_every,
@@ -62,6 +70,7 @@ impl App {
         let app = Self {
             ledger: Ledger::open(store, settings)?,
             configured: config.kinds.iter().map(|kind| kind.terms.kind.clone()).collect(),
+            _files: files,
         };
         for kind in &config.kinds {
             app.declare_configured(kind)?;

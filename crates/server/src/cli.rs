@@ -18,6 +18,7 @@ use crate::exit::{Exit, complain};
 const AFTER_HELP: &str = "\
 Examples:
   onefold                                  serve ./onefold.db on 127.0.0.1:7070
+  onefold serve --database postgres://db.internal/app --schema onefold
   onefold run --id backup:2026-11-15 -- ./backup.sh
   onefold incidents                        what needs a person
   onefold demo                             see the promise
@@ -41,9 +42,16 @@ pub(crate) struct Shared {
     /// Configuration file; `onefold.toml` here if there is one
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the ledger is, such as sqlite:onefold.db
+    /// Where the ledger is: sqlite:onefold.db, or <postgres://db.internal/app>; a password belongs into
+    /// `ONEFOLD_DATABASE`
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
+    /// PostgreSQL: the schema of the ledger's tables
+    #[arg(long, global = true, value_name = "NAME")]
+    schema: Option<String>,
+    /// Where this machine keeps token and journal
+    #[arg(long, global = true, value_name = "FOLDER")]
+    data_dir: Option<String>,
     /// A running server to speak to, such as <http://127.0.0.1:7070>
     #[arg(long, global = true, value_name = "URL")]
     server: Option<String>,
@@ -133,7 +141,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     let command = command.unwrap_or_else(|| Command::Serve(serve::ServeArgs::default()));
     match command {
         // These need no configuration, and work with a broken one.
-        Command::Demo(args) => return demo::demo(args, shared.json).await,
+        Command::Demo(args) => return demo::demo(args, shared.database.as_deref(), shared.json).await,
         Command::DemoProvider(args) => return demo::provider(args).await,
         Command::DemoWorker(args) => return demo::worker(args).await,
         Command::Errors(args) => return errors::errors(args, shared.json),
@@ -177,6 +185,8 @@ impl Shared {
     fn flags(&self) -> Vec<(&'static str, String)> {
         let given = [
             ("database", &self.database),
+            ("schema", &self.schema),
+            ("data_dir", &self.data_dir),
             ("server", &self.server),
             ("token_file", &self.token_file),
             ("log", &self.log),

@@ -44,7 +44,7 @@ enum Way {
 }
 
 impl Client {
-    /// Finds the ledger: the server that is named, the one that owns the database, or the file itself.
+    /// Finds the ledger: the server that is named, the one of this folder, or the database itself.
     pub(crate) async fn find(config: &Config, faults: &Arc<dyn Faults>) -> Result<Self> {
         if let Some(url) = &config.server {
             let url = url.trim_end_matches('/');
@@ -66,9 +66,9 @@ impl Client {
         Self { way: Way::Server { sockets: Box::new(sockets), url, token } }
     }
 
-    /// The living server that owns the database, if there is one and its token can be read.
+    /// The living server of this database here, if there is one and its token can be read.
     async fn beside(config: &Config) -> Option<Self> {
-        let note = Note::read(&config.database)?;
+        let note = Note::read(&config.files.note)?;
         let token = config.token.clone().or_else(|| read_token(&config.token_file).ok())?;
         let client = Self::to(note.url, token);
         let health = tokio::time::timeout(HEALTH_WITHIN, client.get::<Value>("/health")).await.ok()?.ok()?;

@@ -1,6 +1,8 @@
 //! The configuration: defaults, then a TOML file, the environment, and flags, in rising order.
 
+mod address;
 mod file;
+mod files;
 mod keys;
 mod layers;
 
@@ -13,13 +15,21 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
+pub(crate) use address::{Address, Url};
+pub(crate) use files::Files;
 pub(crate) use keys::KEYS;
 pub(crate) use layers::{Layers, Origin};
 
 /// How the server and the commands run, with where each value came from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Config {
-    pub(crate) database: PathBuf,
+    pub(crate) database: Address,
+    /// PostgreSQL's schema; the connection's search path without one.
+    pub(crate) schema: Option<String>,
+    /// Connections to PostgreSQL at most.
+    pub(crate) database_connections: u32,
+    /// What a server keeps on its own machine.
+    pub(crate) files: Files,
     pub(crate) listen: SocketAddr,
     /// Where a server is, for the commands that speak to one.
     pub(crate) server: Option<String>,
@@ -47,6 +57,13 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+impl std::fmt::Debug for Config {
+    /// As it may be shown: the token and a database's password are secrets.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Config").field("layers", &self.layers).finish_non_exhaustive()
+    }
+}
+
 impl Config {
     /// Reads everything. `file` is the file that was asked for; without it `onefold.toml` here, if there is one.
     pub(crate) fn load(file: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self> {
@@ -55,11 +72,10 @@ impl Config {
     }
 
     fn typed(layers: Layers, kinds: Vec<DeclaredKind>) -> Result<Self> {
-        let database = database(&layers)?;
-        let token_file = match layers.optional("token_file") {
-            Some(path) => PathBuf::from(path),
-            None => database.with_extension("token"),
-        };
+        let database = Address::read(&layers)?;
+        let schema = schema(&layers, &database)?;
+        let files = Files::of(&database, schema.as_deref(), layers.optional("data_dir"));
+        let token_file = layers.optional("token_file").map_or_else(|| files.token.clone(), PathBuf::from);
         Ok(Self {
             listen: layers.read("listen", "an address such as 127.0.0.1:7070", |text| text.parse().ok())?,
             server: layers.optional("server").map(str::to_owned),
@@ -82,7 +98,12 @@ impl Config {
             sweep_every: duration(&layers, "sweep_every")?,
             prune_every: duration(&layers, "prune_every")?,
             archive: layers.optional("archive").map(PathBuf::from),
+            database_connections: layers.read("database_connections", "a number from 1 to 1000", |text| {
+                text.parse().ok().filter(|count| (1..=1000).contains(count))
+            })?,
             database,
+            schema,
+            files,
             kinds,
             layers,
         })
@@ -95,23 +116,13 @@ fn duration(layers: &Layers, key: &'static str) -> Result<Duration> {
     })
 }
 
-fn database(layers: &Layers) -> Result<PathBuf> {
-    let url = layers.text("database");
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return Err(Error::new(
-            CONFIGURATION_INVALID,
-            format!("{}: this version has no PostgreSQL store", layers.origin("database")),
-        )
-        .hint("use an embedded file, such as sqlite:onefold.db"));
+/// A schema is PostgreSQL's; beside a file it would be ignored in silence.
+fn schema(layers: &Layers, database: &Address) -> Result<Option<String>> {
+    match (layers.optional("schema"), database) {
+        (Some(_), Address::Sqlite(_)) => {
+            Err(Error::new(CONFIGURATION_INVALID, format!("{}: an SQLite file has no schema", layers.origin("schema")))
+                .hint("leave schema out, or name a database such as postgres://HOST/DATABASE"))
+        }
+        (schema, _) => Ok(schema.map(str::to_owned)),
     }
-    let path = url.strip_prefix("sqlite:").unwrap_or(url);
-    let path = path.strip_prefix("//").unwrap_or(path);
-    if path.is_empty() || path == ":memory:" {
-        return Err(Error::new(
-            CONFIGURATION_INVALID,
-            format!("{}: {url:?} is no file; what is in memory is lost", layers.origin("database")),
-        )
-        .hint("name a file, such as sqlite:onefold.db"));
-    }
-    Ok(PathBuf::from(path))
 }

@@ -13,7 +13,7 @@ use onefold_core::ports::{Share as _, Store as _, Token};
 use onefold_core::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
-use crate::app::Database;
+use crate::database::Database;
 
 /// How long a credential may be used after it was taken away.
 const REFRESH_EVERY: Duration = Duration::from_secs(1);

@@ -8,6 +8,7 @@
 //! | `commands` | a file a command |
 //! | `exit` | how a command ends, for shells and for people |
 //! | `config` | defaults, file, environment, flags; each value with its origin |
+//! | `database` | the store: SQLite or PostgreSQL |
 //! | `app` | the ledger, opened; kinds declared and pinned |
 //! | `declaration` | a kind as its first claim declares it |
 //! | `question` | a provider asked over HTTP |
@@ -24,6 +25,7 @@ mod cli;
 mod client;
 mod commands;
 mod config;
+mod database;
 mod declaration;
 mod exit;
 mod identity;

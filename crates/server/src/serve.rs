@@ -65,7 +65,7 @@ impl Server {
         let instance = uuid::Uuid::new_v4().simple().to_string();
         let api = Api::new(app, instance.clone(), metrics);
         let router = api::served(&api, credentials, Gate::new(address, &config.hosts), config.body_bytes_max);
-        let note = Note::write(&config.database, address, instance);
+        let note = Note::write(&config.files.note, address, instance);
         Ok(Self {
             address,
             listener,
@@ -179,7 +179,7 @@ impl Stop {
     }
 }
 
-/// Where the server of a database is, for the commands. A hint only: whoever reads it asks there first.
+/// Where a server of a database is, for the commands. A hint only: whoever reads it asks there first.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Note {
     pub(crate) url: String,
@@ -189,24 +189,18 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    fn path(database: &Path) -> PathBuf {
-        let mut name = database.as_os_str().to_owned();
-        name.push(".server");
-        PathBuf::from(name)
-    }
-
-    fn write(database: &Path, address: SocketAddr, instance: String) -> Self {
-        let note = Self { url: format!("http://{address}"), instance, path: Self::path(database) };
-        // Without it the commands open the file themselves, which is as correct.
+    fn write(path: &Path, address: SocketAddr, instance: String) -> Self {
+        let note = Self { url: format!("http://{address}"), instance, path: path.to_owned() };
+        // Without it the commands open the database themselves, which is as correct.
         if let Err(cause) = std::fs::write(&note.path, serde_json::json!(note).to_string()) {
             tracing::warn!(cause = %cause, "the commands will not find this server by its database");
         }
         note
     }
 
-    /// The note beside a database, if there is one.
-    pub(crate) fn read(database: &Path) -> Option<Self> {
-        serde_json::from_slice(&std::fs::read(Self::path(database)).ok()?).ok()
+    /// The note in this place, if there is one.
+    pub(crate) fn read(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
     fn remove(&self) {

@@ -56,6 +56,18 @@ impl Constraints {
             Fault::OutOfSpace => DATABASE_FULL,
             Fault::ReadOnly => DATABASE_READ_ONLY,
             Fault::Damaged => DATABASE_CORRUPT,
+            Fault::LoginRefused => {
+                return Error::new(DATABASE_UNAVAILABLE, "the database refused the login")
+                    .hint("check user and password, and whether this user may connect from here");
+            }
+            Fault::NoSuchDatabase => {
+                return Error::new(DATABASE_UNAVAILABLE, "there is no database of that name")
+                    .hint("create it first, or name another one");
+            }
+            Fault::NotAllowed => {
+                return Error::new(DATABASE_READ_ONLY, "the user lacks a permission on the database or its schema")
+                    .hint("grant this user CREATE on the database, or USAGE and CREATE on the schema");
+            }
             Fault::Other { state } => {
                 let detail = format!("the database refused a statement with {state}");
                 return Error::new(PROGRAMMING_INVARIANT_VIOLATED, detail);
@@ -117,6 +129,11 @@ mod tests {
             ("57P01", DATABASE_UNAVAILABLE),
             ("25006", DATABASE_READ_ONLY),
             ("XX001", DATABASE_CORRUPT),
+            ("28000", DATABASE_UNAVAILABLE),
+            ("28P01", DATABASE_UNAVAILABLE),
+            ("3D000", DATABASE_UNAVAILABLE),
+            ("42501", DATABASE_READ_ONLY),
+            ("3F000", DATABASE_READ_ONLY),
             ("42P01", PROGRAMMING_INVARIANT_VIOLATED),
         ];
         for (state, code) in rows {

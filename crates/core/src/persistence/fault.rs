@@ -48,6 +48,12 @@ pub enum Fault {
     Shutdown,
     /// The database does not take writes: a standby, or a file without permission.
     ReadOnly,
+    /// The database does not let this user in.
+    LoginRefused,
+    /// There is no database of that name.
+    NoSuchDatabase,
+    /// The user lacks a permission, or there is no schema it may write to.
+    NotAllowed,
     /// The stored data is damaged.
     Damaged,
     /// Anything else.
@@ -76,6 +82,9 @@ impl Fault {
             "57014" => Self::QueryCancelled,
             "57P01" | "57P02" | "57P03" => Self::Shutdown,
             "25006" => Self::ReadOnly,
+            "28000" | "28P01" => Self::LoginRefused,
+            "3D000" => Self::NoSuchDatabase,
+            "42501" | "3F000" => Self::NotAllowed,
             "XX001" | "XX002" => Self::Damaged,
             _ if state.starts_with("08") => Self::ConnectionFailure,
             _ => Self::Other { state: Arc::from(state) },
@@ -124,6 +133,9 @@ impl Fault {
             | Self::QueryCancelled
             | Self::Shutdown
             | Self::ReadOnly
+            | Self::LoginRefused
+            | Self::NoSuchDatabase
+            | Self::NotAllowed
             | Self::Damaged
             | Self::Other { .. } => None,
         }

@@ -1,11 +1,13 @@
 //! Alive, ready, measured.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
-use onefold_core::error::{ALL, ROUTE_NOT_FOUND, SHUTTING_DOWN, runbook};
+use onefold_core::error::{ALL, DATABASE_UNAVAILABLE, ROUTE_NOT_FOUND, SHUTTING_DOWN, runbook};
 use onefold_core::ports::Look as _;
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
@@ -16,6 +18,9 @@ use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 use onefold_http::Path;
+
+/// Whoever asks gives up soon; a store tries for longer to mend what it lost.
+const READY_WITHIN: Duration = Duration::from_secs(3);
 
 /// This server lives.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -52,7 +57,8 @@ pub(crate) async fn ready(State(api): State<Shared>) -> Result<Json<Health>, Pro
     if api.is_draining() {
         return Err(Error::new(SHUTTING_DOWN, "this server drains").into());
     }
-    api.app.ledger.store().counts().await?;
+    let counted = tokio::time::timeout(READY_WITHIN, api.app.ledger.store().counts()).await;
+    counted.map_err(|_| Error::new(DATABASE_UNAVAILABLE, "the database did not answer in time"))??;
     Ok(health(State(api)).await)
 }
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::claims::attempt;
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
-use crate::app::Database;
+use crate::database::Database;
 use crate::identity::{Identity, Permission};
 use onefold_http::{Body, Path};
 

@@ -42,8 +42,8 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let rows = layers.shown().map(|(key, value, origin)| {
-        let value = if value.is_empty() { "-" } else { value };
-        [key.to_owned(), value.to_owned(), origin.to_string()]
+        let value = if value.is_empty() { "-".to_owned() } else { value.into_owned() };
+        [key.to_owned(), value, origin.to_string()]
     });
     say!("{}", table(["setting", "value", "from"], rows));
     if !context.config.kinds.is_empty() {

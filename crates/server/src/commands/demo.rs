@@ -11,9 +11,10 @@
 //! | `queue`, `life`, `run` | delivers at least once, kills and restarts workers |
 //! | `progress`, `report` | what is seen |
 //! | `tally`, `verdict` | what came of it, and whether that is the promise |
-//! | `folder` | where a run keeps its files |
+//! | `folder`, `home` | where a run keeps its files and its ledger |
 
 mod folder;
+mod home;
 mod input;
 mod ledger;
 mod life;
@@ -42,6 +43,7 @@ use tokio::sync::mpsc;
 
 use crate::exit::Exit;
 use folder::Folder;
+use home::Home;
 use life::{Heard, Life};
 use plan::{AGE_MAX, Plan, SLOW_FOR};
 use progress::Progress;
@@ -60,6 +62,9 @@ const START_MAX: Duration = Duration::from_secs(30);
 
 /// What the demo can be told.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "With --database postgres://… the Onefold side's ledger is in a schema of its own there, dropped afterwards.\n\nExamples:\n  onefold demo\n  onefold demo --requests 300 --seed 7\n  onefold demo --database postgres://db.internal/app"
+)]
 pub(crate) struct DemoArgs {
     /// The same seed gives the same faults
     #[arg(long, default_value_t = 20_261_115)]
@@ -72,13 +77,27 @@ pub(crate) struct DemoArgs {
     keep: Option<PathBuf>,
 }
 
-pub(crate) async fn demo(args: DemoArgs, json: bool) -> Result<ExitCode> {
+pub(crate) async fn demo(args: DemoArgs, database: Option<&str>, json: bool) -> Result<ExitCode> {
+    let home = Home::new(database)?;
     let folder = Folder::open(args.keep.clone())?;
+    // A ledger that cannot be had is known before anything is started.
+    drop(home.open(folder.path()).await?);
+    let ended = shown(&args, &folder, &home, json).await;
+    if let Some(kept) = &args.keep {
+        eprintln!("kept: {}", home.kept_in(kept));
+        return ended;
+    }
+    let cleared = home.clear().await;
+    ended.and_then(|code| cleared.map(|()| code))
+}
+
+/// Shows the promise, until it is seen or someone has seen enough.
+async fn shown(args: &DemoArgs, folder: &Folder, home: &Home, json: bool) -> Result<ExitCode> {
     let (mut interrupt, mut terminate) = (listen_for(SignalKind::interrupt())?, listen_for(SignalKind::terminate())?);
     // Far more than a loaded machine needs; a demo that hangs says so.
     let longest = Duration::from_mins(2) + Duration::from_millis(100) * args.requests;
     let rows = tokio::select! {
-        rows = show(&args, &folder) => rows?,
+        rows = show(args, folder, home) => rows?,
         _ = interrupt.recv() => return Ok(stopped("interrupted", 130)),
         _ = terminate.recv() => return Ok(stopped("terminated", 143)),
         () = tokio::time::sleep(longest) => {
@@ -91,9 +110,6 @@ pub(crate) async fn demo(args: DemoArgs, json: bool) -> Result<ExitCode> {
         println!("{}", report::json(args.seed, Plan::new(args.seed).first_calls(args.requests), &rows, &broken));
     } else {
         println!("{}", report::closing(&rows, &broken));
-    }
-    if let Some(kept) = &args.keep {
-        eprintln!("kept: {}", kept.join("onefold.db").display());
     }
     Ok(if broken.is_empty() { Exit::Done } else { Exit::Refused }.into())
 }
@@ -109,12 +125,12 @@ fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
 }
 
 /// Runs the three sides side by side and holds what they say against what the provider counted.
-async fn show(args: &DemoArgs, folder: &Folder) -> Result<Rows> {
+async fn show(args: &DemoArgs, folder: &Folder, home: &Home) -> Result<Rows> {
     let plan = Plan::new(args.seed);
     eprintln!("{}", report::opening(args.seed, &plan.first_calls(args.requests)));
     let (_provider, addresses, kills) = start_provider(args.seed, folder).await?;
-    let setting =
-        Setting { plan, seed: args.seed, requests: args.requests, folder: folder.path().to_owned(), addresses };
+    let (folder, home) = (folder.path().to_owned(), home.clone());
+    let setting = Setting { plan, seed: args.seed, requests: args.requests, folder, home, addresses };
     let [naive, table, onefold] = Side::ALL.map(|side| Run::new(side, &setting));
     let ears = [naive.ear(), table.ear(), onefold.ear()];
     let settled = [naive.settled(), table.settled(), onefold.settled()];
@@ -135,7 +151,7 @@ async fn show(args: &DemoArgs, folder: &Folder) -> Result<Rows> {
 
 async fn hold_against(setting: &Setting, (naive, table, onefold): (Ran, Ran, Ran)) -> Result<Rows> {
     let processed = table::Table::open(&setting.folder)?.list()?;
-    let standings = ledger::standings(&setting.folder).await?;
+    let standings = ledger::standings(&setting.home.open(&setting.folder).await?).await?;
     let row = async |side, ran, record: &dyn Fn(request::Request) -> Record| -> Result<Row> {
         let truth = truth(setting.addresses, side).await?;
         Ok(tally(side, setting.requests, setting.plan, &truth, ran, record))
@@ -158,7 +174,7 @@ async fn truth(addresses: Addresses, side: Side) -> Result<Truth> {
 async fn start_provider(seed: u64, folder: &Folder) -> Result<(Life, Addresses, mpsc::UnboundedReceiver<String>)> {
     let (heard, mut lines) = mpsc::unbounded_channel();
     let args = ["demo-provider".into(), "--seed".into(), seed.to_string().into()];
-    let (life, _) = Life::start(&args, &folder.path().join("provider.log"), move |said| {
+    let (life, _) = Life::start(&args, None, &folder.path().join("provider.log"), move |said| {
         if let Heard::Line(line) = said {
             let _ = heard.send(line);
         }

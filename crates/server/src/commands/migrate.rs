@@ -3,17 +3,17 @@
 use std::process::ExitCode;
 
 use onefold_core::Result;
-use onefold_sqlite::Sqlite;
 use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
+use crate::database::Database;
 use crate::table::{print_json, say_line};
 
 /// How far to go.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Opening a database migrates it too; this does only that. Migrations go forward only: copy the file first.\n\nExamples:\n  onefold migrate --dry-run\n  onefold migrate --database sqlite:/var/lib/onefold/onefold.db"
+    after_help = "Opening a database migrates it too; this does only that. Migrations go forward only: back the database up first.\n\nExamples:\n  onefold migrate --dry-run\n  onefold migrate --database sqlite:/var/lib/onefold/onefold.db\n  onefold migrate --database postgres://db.internal/app --schema onefold"
 )]
 pub(crate) struct MigrateArgs {
     /// Only say what would be done
@@ -22,8 +22,8 @@ pub(crate) struct MigrateArgs {
 }
 
 pub(crate) async fn migrate(context: &Context, args: &MigrateArgs) -> Result<ExitCode> {
-    let database = &context.config.database;
-    let missing = Sqlite::missing_migrations(database).await?;
+    let database = context.config.database.to_string();
+    let missing = Database::missing_migrations(&context.config).await?;
     if !args.dry_run && !missing.is_empty() {
         App::open(&context.config, Opener::Command).await?;
     }
@@ -33,7 +33,7 @@ pub(crate) async fn migrate(context: &Context, args: &MigrateArgs) -> Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     if missing.is_empty() {
-        say_line!("{} is up to date", database.display());
+        say_line!("{} is up to date", database);
     }
     for one in missing {
         let done = if args.dry_run { "would apply" } else { "applied" };

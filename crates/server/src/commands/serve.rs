@@ -14,7 +14,7 @@ use crate::table::{say, say_line};
 /// What a server can be told.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  onefold serve\n  onefold serve --listen 127.0.0.1:8080 --database sqlite:/var/lib/onefold/onefold.db"
+    after_help = "Examples:\n  onefold serve\n  onefold serve --listen 127.0.0.1:8080 --database sqlite:/var/lib/onefold/onefold.db\n  ONEFOLD_DATABASE=postgres://onefold:secret@db.internal/app onefold serve --schema onefold"
 )]
 pub(crate) struct ServeArgs {
     /// Where the API answers, such as 127.0.0.1:7070
@@ -32,6 +32,9 @@ pub(crate) struct ServeArgs {
     /// Connections at once
     #[arg(long, value_name = "COUNT")]
     connections_max: Option<String>,
+    /// PostgreSQL: connections to the database at most
+    #[arg(long, value_name = "COUNT")]
+    database_connections: Option<String>,
     /// How long a stopping server waits for what is under way
     #[arg(long, value_name = "DURATION")]
     drain_for: Option<String>,
@@ -54,6 +57,7 @@ impl ServeArgs {
             ("log_format", &self.log_format),
             ("body_bytes_max", &self.body_bytes_max),
             ("connections_max", &self.connections_max),
+            ("database_connections", &self.database_connections),
             ("drain_for", &self.drain_for),
             ("sweep_every", &self.sweep_every),
             ("prune_every", &self.prune_every),
@@ -116,6 +120,6 @@ fn welcome(config: &Config, url: &str, terminal: bool) -> String {
          \x20 {me} incidents                        what needs a person\n\
          \x20 {me} demo                             see the promise\n",
         version = env!("CARGO_PKG_VERSION"),
-        database = config.database.display(),
+        database = config.database,
     )
 }

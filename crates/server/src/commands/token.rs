@@ -60,6 +60,7 @@ pub(crate) async fn token(context: &Context, args: TokenArgs) -> Result<ExitCode
 
 fn show(context: &Context) -> Result<ExitCode> {
     let file = &context.config.token_file;
+    context.config.files.make_folder()?;
     let token = first_token(file)?;
     if context.json {
         print_json(&json!({ "tokenFile": file }));

@@ -8,6 +8,7 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 use serde_spanned::Spanned;
 
+use super::address::starred;
 use super::keys::{KEYS, Key};
 
 /// Bytes a configuration file may have.
@@ -33,7 +34,14 @@ pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Vec<DeclaredKind>)> {
         return Err(Error::new(CONFIGURATION_INVALID, format!("{file} is larger than {BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    Ok((values(&file, &text)?, declare::kinds(&file, &text)?))
+    let read = values(&file, &text).and_then(|values| Ok((values, declare::kinds(&file, &text)?)));
+    read.map_err(|error| without_secrets(&error))
+}
+
+/// A mistake is shown with its line, and that may hold a database's password.
+fn without_secrets(error: &Error) -> Error {
+    let lines: Vec<_> = error.detail().lines().map(starred).collect();
+    Error::new(error.code(), lines.join("\n")).hint(error.next_step())
 }
 
 pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
@@ -112,6 +120,16 @@ mod tests {
     fn a_secret_in_the_file_is_refused_and_not_repeated() {
         let error = values("onefold.toml", "token = \"abc\"\n").unwrap_err();
         assert!(error.next_step().contains("ONEFOLD_TOKEN") && !error.to_string().contains("abc"), "{error}");
+    }
+
+    #[test]
+    fn a_mistake_beside_a_password_is_shown_without_it() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for text in ["databse = \"postgres://me:hush@db/app\"\n", "database = \"postgres://me:hush@db/app\n"] {
+            std::fs::write(file.path(), text).unwrap();
+            let error = read(file.path()).unwrap_err();
+            assert!(error.detail().contains("postgres://***") && !format!("{error:?}").contains("hush"), "{error}");
+        }
     }
 
     #[test]

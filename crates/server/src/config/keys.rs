@@ -19,10 +19,13 @@ const fn key(name: &'static str, default: &'static str, about: &'static str) -> 
 
 /// Every key.
 pub(crate) const KEYS: &[Key] = &[
-    key("database", "sqlite:onefold.db", "where the ledger is"),
+    key("database", "sqlite:onefold.db", "where the ledger is: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE"),
+    key("schema", "", "PostgreSQL: the schema of the ledger's tables; empty is the connection's search path"),
+    key("database_connections", "10", "PostgreSQL: connections to the database at most"),
+    key("data_dir", "", "where token and journal are; empty is beside the SQLite file, with PostgreSQL ./onefold-data"),
     key("listen", "127.0.0.1:7070", "where the API answers"),
     key("server", "", "a running server that the commands speak to; empty looks for one beside the database"),
-    key("token_file", "", "where the first token is; empty is the database's name with .token"),
+    key("token_file", "", "where the first token is; empty is in data_dir"),
     Key { name: "token", default: "", about: "the first token itself; environment only", secret: true },
     key("hosts", "", "names that clients may call the server by, beside its address"),
     key("log", "info", "how much is logged: error, warn, info, debug, or per module"),

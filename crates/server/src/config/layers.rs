@@ -1,5 +1,6 @@
 //! Who set what: the last layer that speaks wins, and is remembered.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -8,6 +9,7 @@ use onefold_core::declare::{DeclaredKind, suggestion};
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 
+use super::address::without_password;
 use super::file;
 use super::keys::{KEYS, Key};
 
@@ -42,9 +44,16 @@ impl fmt::Display for Origin {
 }
 
 /// Every key's value and origin.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Layers {
     values: BTreeMap<&'static str, (String, Origin)>,
+}
+
+impl fmt::Debug for Layers {
+    /// As it may be shown: some values are secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.shown()).finish()
+    }
 }
 
 impl Layers {
@@ -110,10 +119,13 @@ impl Layers {
     }
 
     /// Every key with its value as it may be shown, and its origin.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, &str, &Origin)> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>, &Origin)> {
         KEYS.iter().map(|key| {
-            let value =
-                if key.secret && !self.text(key.name).is_empty() { "(set, not shown)" } else { self.text(key.name) };
+            let value = match self.text(key.name) {
+                set if key.secret && !set.is_empty() => "(set, not shown)".into(),
+                address if key.name == "database" => without_password(address),
+                value => value.into(),
+            };
             (key.name, value, self.origin(key.name))
         })
     }
@@ -176,8 +188,13 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_shown() {
-        let environment = variables(&[("ONEFOLD_TOKEN", "hush")]);
+        let environment =
+            variables(&[("ONEFOLD_TOKEN", "hush"), ("ONEFOLD_DATABASE", "postgres://me:hush@db.internal/app")]);
         let (layers, _) = Layers::gather(None, &environment, &[]).unwrap();
-        assert!(layers.shown().all(|(_, value, _)| value != "hush"));
+        assert!(layers.shown().all(|(_, value, _)| !value.contains("hush")));
+        assert!(!format!("{layers:?}").contains("hush"));
+        let config = super::super::Config::typed(layers, Vec::new()).unwrap();
+        assert_eq!(config.database.to_string(), "postgres://me@db.internal/app");
+        assert!(!format!("{config:?}").contains("hush"));
     }
 }

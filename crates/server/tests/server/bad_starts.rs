@@ -89,13 +89,22 @@ fn a_mistake_in_the_configuration_is_shown_where_it_stands() {
         ("value", "drain_for = \"soon\"\n"),
         ("secret", "token = \"0123456789abcdef\"\n"),
         ("toml", "listen = \n"),
-        ("postgres", "database = \"postgres://localhost/x\"\n"),
+        ("scheme", "database = \"mysql://me:hush@localhost/x\"\n"),
+        ("address", "database = \"postgres://me:hu/sh@localhost/x\"\n"),
+        ("parameter", "database = \"postgres://localhost/x?passwd=hush\"\n"),
+        ("schema", "schema = \"mine\"\n"),
+        ("password", "databse = \"postgres://me:hush@localhost/x\"\n"),
         ("memory", "database = \"sqlite::memory:\"\n"),
     ];
     for (name, text) in rows {
         let stage = Stage::with_config(text);
         let refused = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
         assert_eq!(refused.code, Some(78), "{name}: {}", refused.err());
+        assert!(
+            !refused.err().contains("hush") && !refused.err().contains("hu/sh"),
+            "{name}: a password is repeated: {}",
+            refused.err()
+        );
         text_is(&format!("config_bad_{name}"), &refusal(&stage, &refused));
     }
 }

@@ -38,7 +38,7 @@ fn each_kind_of_failure_has_its_exit_code() {
         (1, &bulk),
         (69, &["operations", "--server", "http://127.0.0.1:1"]),
         (78, &["operations", "--server", "127.0.0.1:1"]),
-        (78, &["operations", "--database", "postgres://x"]),
+        (78, &["operations", "--database", "mysql://x"]),
         (78, &["run", "--id", "x", "--kind", "new", "--class", "harmless", "--", "true"]),
         (
             78,

@@ -10,7 +10,7 @@
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
-//! | `stage`, `wire`, `seen` | how the tests reach all that |
+//! | `stage`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod asks;
@@ -18,6 +18,8 @@ mod bad_bodies;
 mod bad_requests;
 mod bad_starts;
 mod claims;
+#[path = "../shared/description.rs"]
+mod description;
 mod exits;
 mod full_disk;
 mod health;
@@ -35,5 +37,7 @@ mod run_unknown;
 mod scrape;
 mod seen;
 mod shown;
+#[path = "../shared/stage.rs"]
 mod stage;
+#[path = "../shared/wire.rs"]
 mod wire;

@@ -14,14 +14,14 @@ use onefold_core::retry::{Category, Schedule};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::{
     Answer, Ask, Asked, Attempt, CallFailure, FileJournal, Kind as Declaration, KindHandle, Ledger, Performed,
-    Settings, Shutdown, SystemClock, SystemRandom,
+    Settings, Shutdown, SystemClock,
 };
-use onefold_sqlite::{Options, Sqlite};
 
 use super::plan::AGE_MAX;
 use super::request::{Kind, Request};
 use super::wire::{CallEnd, Caller, Try};
 use super::word::Word;
+use crate::database::Database;
 
 /// How long one attempt may take.
 const DEADLINE: Duration = Duration::from_millis(800);
@@ -45,24 +45,24 @@ onefold_core::codes! {
 
 /// A worker process of the Onefold side.
 pub(super) struct LedgerWorker {
-    ledger: Ledger<Sqlite>,
-    kinds: HashMap<Kind, KindHandle<Sqlite, ExternalCommand>>,
+    ledger: Ledger<Database>,
+    kinds: HashMap<Kind, KindHandle<Database, ExternalCommand>>,
     caller: Caller,
 }
 
 impl LedgerWorker {
-    pub(super) async fn open(folder: &Path, caller: Caller) -> Result<Self> {
+    pub(super) async fn open(store: Database, folder: &Path, caller: Caller) -> Result<Self> {
         let name = format!("slot-{}", caller.slot);
         let settings = Settings {
             journal: Some(Arc::new(FileJournal::new(folder.join(format!("onefold-{name}.journal"))))),
-            // Under this name the next life settles what this one held when it was killed.
+            // Under this name the next life settles what this one held when it was killed; on PostgreSQL it expires.
             installation: Some(name),
             sweep_every: LOOK_AGAIN,
             ask_every: SOON,
             ask_deadline: Duration::from_secs(5),
             ..Settings::default()
         };
-        let ledger = Ledger::open(open_store(folder).await?, settings)?;
+        let ledger = Ledger::open(store, settings)?;
         let mut kinds = HashMap::new();
         for kind in Kind::ALL {
             kinds.insert(kind, ledger.kind(declaration(kind, caller))?);
@@ -146,14 +146,8 @@ async fn look_up(caller: Caller, asked: Asked) -> Answer {
     }
 }
 
-async fn open_store(folder: &Path) -> Result<Sqlite> {
-    let options = Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
-    Sqlite::open(folder.join("onefold.db"), Options { busy_wait: Duration::from_secs(30), ..options }).await
-}
-
 /// Where the ledger says each request stands, and how many open incidents it has.
-pub(super) async fn standings(folder: &Path) -> Result<HashMap<Request, (Status, usize)>> {
-    let store = open_store(folder).await?;
+pub(super) async fn standings(store: &Database) -> Result<HashMap<Request, (Status, usize)>> {
     let mut found = HashMap::new();
     for kind in Kind::ALL {
         let kind = Some(KindName::parse(kind.name())?);

@@ -40,12 +40,14 @@ impl Life {
     /// Starts this program again with other arguments; complaints go to the log.
     pub(super) fn start(
         args: &[OsString],
+        variable: Option<(&str, &str)>,
         log: &Path,
         hear: impl Fn(Heard) + Send + Sync + 'static,
     ) -> io::Result<(Self, tokio::task::JoinHandle<()>)> {
         let log = File::options().create(true).append(true).open(log)?;
         let mut child = Command::new(std::env::current_exe()?)
             .args(args)
+            .envs(variable)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log)

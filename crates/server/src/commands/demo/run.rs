@@ -12,6 +12,7 @@ use onefold_core::{Error, Result};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::home::Home;
 use super::life::{Heard, How, Life};
 use super::plan::Plan;
 use super::queue::{Handed, Queue};
@@ -39,6 +40,7 @@ pub(super) struct Setting {
     pub(super) seed: u64,
     pub(super) requests: u32,
     pub(super) folder: PathBuf,
+    pub(super) home: Home,
     pub(super) addresses: Addresses,
 }
 
@@ -235,7 +237,7 @@ impl Run {
     }
 
     fn start(&mut self, slot: usize) -> Result<()> {
-        let Setting { seed, folder, addresses, .. } = &self.setting;
+        let Setting { seed, folder, home, addresses, .. } = &self.setting;
         let args = [
             ("--side", self.side.name().into()),
             ("--slot", slot.to_string().into()),
@@ -246,10 +248,11 @@ impl Run {
         ];
         let args: Vec<OsString> = std::iter::once("demo-worker".into())
             .chain(args.into_iter().flat_map(|(name, value): (_, OsString)| [name.into(), value]))
+            .chain(home.argument().into_iter().flat_map(|(name, value)| [name.into(), value.into()]))
             .collect();
         let happened = self.happened.clone();
         let log = folder.join(format!("{}-{slot}.log", self.side));
-        let (life, living) = Life::start(&args, &log, move |heard| {
+        let (life, living) = Life::start(&args, home.variable(), &log, move |heard| {
             // Nobody listens any more when the side has ended.
             let _ = happened.send(Event::Heard(slot, heard));
         })

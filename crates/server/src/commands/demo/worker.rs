@@ -8,6 +8,7 @@ use std::time::Duration;
 use onefold_core::Result;
 use tokio::task::JoinSet;
 
+use super::home::Home;
 use super::input;
 use super::ledger::LedgerWorker;
 use super::plan::Plan;
@@ -31,6 +32,8 @@ pub(crate) struct WorkerArgs {
     #[arg(long)]
     folder: PathBuf,
     #[arg(long)]
+    ledger_schema: Option<String>,
+    #[arg(long)]
     seed: u64,
     #[command(flatten)]
     addresses: Addresses,
@@ -48,7 +51,10 @@ pub(crate) async fn worker(args: WorkerArgs) -> Result<ExitCode> {
     let worker = Arc::new(match args.side {
         Side::Naive => Worker::Naive(caller),
         Side::Table => Worker::Table(caller, Table::open(&args.folder)?),
-        Side::Onefold => Worker::Onefold(LedgerWorker::open(&args.folder, caller).await?),
+        Side::Onefold => {
+            let store = Home::of_worker(args.ledger_schema)?.open(&args.folder).await?;
+            Worker::Onefold(LedgerWorker::open(store, &args.folder, caller).await?)
+        }
     });
     let mut lines = input::lines();
     let mut under_way = JoinSet::new();

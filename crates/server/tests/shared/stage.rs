@@ -14,9 +14,10 @@ use crate::wire::{Answer, Call, send};
 /// How long a state is waited for: far more than a loaded machine needs.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-/// A folder with a database of its own.
+/// A folder with a database of its own, unless its environment names another.
 pub(crate) struct Stage {
     folder: tempfile::TempDir,
+    environment: Vec<(&'static str, String)>,
 }
 
 /// What a command said, and how it ended.
@@ -28,7 +29,12 @@ pub(crate) struct Ran {
 
 impl Stage {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self::with_environment(Vec::new())
+    }
+
+    /// A folder whose commands find these variables.
+    pub(crate) fn with_environment(environment: Vec<(&'static str, String)>) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), environment }
     }
 
     /// A folder whose server reads this configuration.
@@ -52,6 +58,7 @@ impl Stage {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ONEFOLD_")) {
             command.env_remove(name);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.env("COLUMNS", "100").current_dir(self.folder()).args(args).stdin(Stdio::null());
         command
     }

@@ -103,7 +103,7 @@ impl Answer {
     pub(crate) fn ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         let body = self.json();
-        crate::openapi::describes_success(&self.asked.0, &self.asked.1, &body);
+        crate::description::describes_success(&self.asked.0, &self.asked.1, &body);
         body
     }
 
@@ -117,7 +117,7 @@ impl Answer {
             assert!(body[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {body}");
         }
         assert!(body["status"] == status && body["retryable"].is_boolean(), "{body}");
-        crate::openapi::describes(&self.asked.0, &self.asked.1, status, code);
+        crate::description::describes(&self.asked.0, &self.asked.1, status, code);
         body
     }
 }

@@ -1,0 +1,45 @@
+//! A schema of its own on the server that the environment names.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+
+/// The server's address; `cargo xtask test` sets it.
+fn url() -> String {
+    std::env::var("ONEFOLD_TEST_POSTGRES").expect("ONEFOLD_TEST_POSTGRES names a server: run `cargo xtask test`")
+}
+
+/// A schema that nobody has used; gone when the test ends.
+pub(crate) struct Schema {
+    name: String,
+}
+
+impl Schema {
+    pub(crate) fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { name: format!("servers_{}_{number}", std::process::id()) }
+    }
+
+    /// A server of this schema with a folder of its own.
+    pub(crate) fn serve(&self, data: &Path) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_served"));
+        command.env("ONEFOLD_DATABASE", url()).current_dir(data.parent().unwrap());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "error", "--schema", &self.name]);
+        command.args(["--database-connections", "6", "--sweep-every", "100ms", "--data-dir"]).arg(data);
+        command
+    }
+}
+
+impl Drop for Schema {
+    fn drop(&mut self) {
+        let sql = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let Ok(mut connection) = PgConnection::connect(&url()).await else { return };
+            let _ = sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await;
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! The store behind this binary: an embedded file, or PostgreSQL.
+
+use std::sync::Arc;
+
+use onefold_core::error::DATABASE_UNAVAILABLE;
+use onefold_core::fingerprint::Keyring;
+use onefold_core::incident::{Group, Incident};
+use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
+use onefold_core::operation::{KindName, OperationKey, Tenant};
+use onefold_core::ports::{
+    Act, BoxFuture, Counts, Due, Faults, Filter, Hold, IncidentFilter, Keep, Listed, Look, Page, Pinned, PruneRequest,
+    Pruned, Share, Step, StepAnswer, Store, SweepRequest, Swept, Token,
+};
+use onefold_core::{Error, Result};
+use onefold_postgres::Postgres;
+use onefold_runtime::{SystemClock, SystemRandom};
+use onefold_sqlite::Sqlite;
+
+use crate::config::{Address, Config};
+
+/// A store. Cheap to clone; clones are the same one.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    Sqlite(Sqlite),
+    Postgres(Postgres),
+}
+
+/// A migration that a database lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) version: i64,
+    pub(crate) name: &'static str,
+}
+
+impl Database {
+    /// Opens the configured database, and migrates it as needed.
+    pub(crate) async fn open(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
+        match &config.database {
+            Address::Sqlite(path) => {
+                let options = onefold_sqlite::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
+                Sqlite::open(path, onefold_sqlite::Options { faults, ..options }).await.map(Self::Sqlite)
+            }
+            Address::Postgres(url) => {
+                let options = onefold_postgres::Options { faults, ..postgres_options(config) };
+                Postgres::open(url.secret(), options).await.map(Self::Postgres).map_err(at_start)
+            }
+        }
+    }
+
+    /// What opening it would migrate. Nothing is changed.
+    pub(crate) async fn missing_migrations(config: &Config) -> Result<Vec<Missing>> {
+        Ok(match &config.database {
+            Address::Sqlite(path) => {
+                let missing = Sqlite::missing_migrations(path).await?;
+                missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
+            }
+            Address::Postgres(url) => {
+                let missing = Postgres::missing_migrations(url.secret(), postgres_options(config)).await;
+                let missing = missing.map_err(at_start)?;
+                missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
+            }
+        })
+    }
+}
+
+/// A database that does not answer when it is opened: whoever starts a program has no id to try again with.
+fn at_start(error: Error) -> Error {
+    let usual = DATABASE_UNAVAILABLE.descriptor().guide.safe_action;
+    if error.code() == DATABASE_UNAVAILABLE && error.next_step() == usual {
+        return error.hint("check that the database runs and can be reached from here, then start again");
+    }
+    error
+}
+
+fn postgres_options(config: &Config) -> onefold_postgres::Options {
+    onefold_postgres::Options {
+        schema: config.schema.clone(),
+        connections_max: config.database_connections,
+        ..onefold_postgres::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+    }
+}
+
+/// Hands each method on to whichever store it is.
+macro_rules! handed_on {
+    ($($method:ident($($name:ident: $given:ty),*) -> $answer:ty;)*) => {$(
+        fn $method(&self, $($name: $given),*) -> $answer {
+            match self {
+                Self::Sqlite(store) => store.$method($($name),*),
+                Self::Postgres(store) => store.$method($($name),*),
+            }
+        }
+    )*};
+}
+
+impl Act for Database {
+    handed_on! {
+        act(steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+        act_alone(step: &Step) -> Option<Result<StepAnswer>>;
+    }
+}
+
+impl Keep for Database {
+    handed_on! {
+        sweep(request: SweepRequest) -> BoxFuture<'_, Result<Swept>>;
+        due(kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>>;
+        reconcile(answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
+        resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
+        prune(request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;
+    }
+}
+
+impl Look for Database {
+    handed_on! {
+        find(keys: Vec<OperationKey>) -> BoxFuture<'_, Result<Vec<Option<Entry>>>>;
+        list(filter: Filter, page: Page) -> BoxFuture<'_, Result<Listed<Entry>>>;
+        timeline(key: OperationKey) -> BoxFuture<'_, Result<Option<Vec<TimelineEvent>>>>;
+        incidents(filter: IncidentFilter, page: Page) -> BoxFuture<'_, Result<Listed<Incident>>>;
+        groups(tenant: Tenant) -> BoxFuture<'_, Result<Vec<Group>>>;
+        counts() -> BoxFuture<'_, Result<Counts>>;
+    }
+}
+
+impl Share for Database {
+    handed_on! {
+        pinned() -> BoxFuture<'_, Result<Vec<Pinned>>>;
+        pin(kind: Pinned) -> BoxFuture<'_, Result<Pinned>>;
+        tokens() -> BoxFuture<'_, Result<Vec<Token>>>;
+        put_token(token: Token) -> BoxFuture<'_, Result<()>>;
+        drop_token(name: String) -> BoxFuture<'_, Result<bool>>;
+        witness(key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>>;
+    }
+}
+
+impl Store for Database {
+    handed_on! {
+        name() -> &'static str;
+        keyring() -> Arc<Keyring>;
+        hold(installation: &str) -> Result<Hold>;
+    }
+}

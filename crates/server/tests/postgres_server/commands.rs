@@ -1,0 +1,93 @@
+//! Every command on PostgreSQL, with and without a server.
+
+use serde_json::{Value, json};
+
+use crate::harness::{PASSWORD, Schema, count};
+use crate::stage::{Ran, Stage, claim};
+
+#[test]
+fn a_dry_run_says_what_a_migration_would_do_and_does_nothing() {
+    let schema = Schema::new();
+    let stage = schema.stage();
+    let names = |ran: &Ran| -> Vec<Value> {
+        ran.json()["migrations"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect()
+    };
+    let dry = stage.run(&["migrate", "--dry-run", "--json"]);
+    assert_eq!(names(&dry)[..2], ["create_ledger", "create_shared"]);
+    assert!(!dry.out().contains(PASSWORD), "{}", dry.out());
+    let made = || count(&format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema.name));
+    assert_eq!(made(), 0);
+    assert!(stage.run(&["migrate"]).done().starts_with("applied 0001 create_ledger\n"));
+    assert_eq!((made(), names(&stage.run(&["migrate", "--dry-run", "--json"])).len()), (1, 0));
+    let again = stage.run(&["migrate"]).done();
+    assert!(again.ends_with("is up to date\n") && !again.contains(PASSWORD), "{again}");
+}
+
+#[test]
+fn every_command_works_through_a_server_and_without_one() {
+    let schema = Schema::new();
+    let beside = schema.stage();
+    let mut server = beside.serve(&[]);
+    let incident = server.unknown(&claim("UNSURE"));
+    look_and_settle(&beside, &incident);
+    let incident = server.unknown(&claim("UNSURE-2"));
+    server.stop();
+    let alone = schema.stage();
+    look_and_settle(&alone, &incident);
+    assert!(!alone.path("onefold-data").exists(), "a command that keeps nothing makes no folder");
+    assert_eq!(alone.run(&["token"]).done(), "onefold-data/onefold.token\n");
+}
+
+fn look_and_settle(stage: &Stage, incident: &str) {
+    assert_eq!(stage.run(&["run", "--id", "hello", "--", "echo", "hello"]).done(), "hello\n");
+    let listed = stage.run(&["operations"]).done();
+    assert!(listed.contains("UNSURE") && listed.contains("hello"), "{listed}");
+    assert!(stage.run(&["operations", "show", "hello"]).done().contains("COMPLETED"));
+    assert!(stage.run(&["incidents"]).done().starts_with("1 open"));
+    let settled = ["incidents", "resolve", incident, "--took-hold", "NTC-1", "--why", "the register shows it"];
+    assert!(stage.run(&settled).done().contains("COMPLETED"));
+    assert_eq!(stage.run(&["prune", "--dry-run", "--json"]).json()["operations"], 0);
+    assert_eq!(stage.run(&["token", "list", "--json"]).json(), json!({ "tokens": [] }));
+    assert!(stage.run(&["explain", "ask"]).done().contains("ask"));
+}
+
+#[test]
+fn a_command_never_asks_the_server_of_another_schema() {
+    let (one, other) = (Schema::new(), Schema::new());
+    let stage = one.stage();
+    let server = stage.serve(&[]);
+    server.granted(&claim("CASE-1"));
+    let run = |schema: &Schema| -> Ran {
+        let mut command = stage.command(&["operations", "--json"]);
+        command.env("ONEFOLD_DATABASE", schema.url()).env("ONEFOLD_SCHEMA", &schema.name).output().unwrap().into()
+    };
+    assert_eq!(run(&one).json()["items"].as_array().unwrap().len(), 1);
+    assert_eq!(run(&other).json()["items"], json!([]));
+}
+
+#[test]
+fn settings_are_shown_with_their_origin_and_without_the_password() {
+    let schema = Schema::new();
+    let stage = schema.stage();
+    for flags in [&["config"][..], &["config", "--json"], &["config", "--explain"]] {
+        let shown = stage.run(flags).done();
+        assert!(!shown.contains(PASSWORD), "{shown}");
+        assert!(shown.contains(&format!("postgres://{}@", schema.name)), "{shown}");
+        assert!(shown.contains("environment ONEFOLD_DATABASE"), "{shown}");
+    }
+}
+
+#[test]
+fn the_demo_keeps_its_promise_on_postgres_and_leaves_nothing_behind() {
+    let schema = Schema::new();
+    let stage = schema.stage();
+    let ran = stage.run(&["demo", "--requests", "200", "--seed", "7", "--json", "--database", &schema.url()]);
+    let report = ran.json();
+    assert_eq!(report["passed"], true, "{report}");
+    assert!(!ran.err().contains(PASSWORD), "{}", ran.err());
+    let left = format!(
+        "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'onefold\\_demo\\_%' AND nspowner = '{}'::regrole",
+        schema.name
+    );
+    assert_eq!(count(&left), 0, "the schema is dropped");
+}

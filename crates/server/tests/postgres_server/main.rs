@@ -1,0 +1,27 @@
+//! The server and its command line on a real PostgreSQL: several servers, one ledger.
+//!
+//! | room | what it promises |
+//! |---|---|
+//! | `one` | a server on PostgreSQL is the server that users know |
+//! | `many` | several servers on one database are one ledger |
+//! | `commands` | every command, with and without a server |
+//! | `bad_starts`, `outages` | whatever is wrong, one clear error, and no password in it |
+//! | `harness`, `door`, `stage`, `wire`, `description` | how the tests reach all that |
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
+
+mod bad_starts;
+mod commands;
+#[path = "../shared/description.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
+mod description;
+mod door;
+mod harness;
+mod many;
+mod one;
+mod outages;
+#[path = "../shared/stage.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
+mod stage;
+#[path = "../shared/wire.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
+mod wire;

@@ -1,0 +1,53 @@
+//! Connections that end and a database that is away: answers that help, and a server that goes on.
+
+use serde_json::json;
+
+use crate::door::Door;
+use crate::harness::{PASSWORD, Schema, terminate};
+use crate::stage::{attempt, claim, merged, until};
+use crate::wire::Call;
+
+#[test]
+fn a_server_serves_on_after_its_connections_were_terminated() {
+    let schema = Schema::new();
+    let stage = schema.stage();
+    let server = stage.serve(&[]);
+    let granted = server.granted(&claim("CASE-1"));
+    for round in 0..5 {
+        assert!(terminate(&schema) > 0, "round {round}: the server has connections");
+        server.granted(&claim(&format!("ROUND-{round}")));
+    }
+    assert!(terminate(&schema) > 0);
+    server.record(&granted, "complete", &json!({ "result": 7 })).ok();
+    assert!(!server.log().contains(PASSWORD), "{}", server.log());
+}
+
+#[test]
+fn a_server_whose_database_is_away_is_not_ready_says_so_and_comes_back() {
+    let schema = Schema::new();
+    let door = Door::before(Schema::host());
+    let stage = schema.stage_at(&schema.url_at(&door.address.to_string()));
+    let server = stage.serve(&[]);
+    let first = claim("CASE-1");
+    let granted = server.granted(&first);
+
+    door.shut();
+    let ready = server.send(&Call::get("/ready"));
+    ready.problem(503, "DATABASE_UNAVAILABLE");
+    assert_eq!(server.send(&Call::get("/health")).status, 200, "a restart would not mend it");
+    let claimed = server.post("/v1/claims", &claim("CASE-2"));
+    assert_eq!(claimed.status, 503, "{}", claimed.text());
+    for said in [ready.text(), claimed.text(), server.log()] {
+        let leaked = [PASSWORD, schema.name.as_str(), &door.address.to_string()].map(|part| said.contains(part));
+        assert!(!leaked[0], "{said}");
+        // A problem goes to strangers, and says nothing of where the database is either.
+        assert!(said == server.log() || leaked == [false; 3], "{said}");
+    }
+
+    door.open();
+    until("it is ready again", || server.send(&Call::get("/ready")).status == 200);
+    server.record(&granted, "complete", &json!({ "result": 7 })).ok();
+    let again = merged(&first, &json!({ "attemptId": attempt() }));
+    assert_eq!(server.claim(&again)["outcome"]["result"], 7);
+    server.granted(&claim("CASE-3"));
+}
