@@ -73,7 +73,13 @@ async fn measure(url: &str, ids: Ids, rows: usize, scale: Scale) -> [Rates; 2] {
             }
         }
         let show = |rates: &[Vec<f64>; 2]| format!("{:.0}/s against {:.0}/s", rates[1][round], rates[0][round]);
-        println!("{} · round {}: {} after a checkpoint, {} later", ids.name, round + 1, show(&rates[0]), show(&rates[1]));
+        println!(
+            "{} · round {}: {} after a checkpoint, {} later",
+            ids.name,
+            round + 1,
+            show(&rates[0]),
+            show(&rates[1])
+        );
     }
     schemas.drop().await;
     rates.map(|[few, many]| Rates { few: median(few), many: median(many) })

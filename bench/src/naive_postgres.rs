@@ -1,4 +1,6 @@
-//! The naive pattern on the same tables: a statement a step, each a commit of its own, from a pool; prepared once.
+//! The naive pattern on the same tables: insert and update, each a commit of its own, from a pool; prepared once.
+//! Ours tells an operation's story from its row; the naive pattern keeps a table of events for that, written in the
+//! same transaction.
 
 use std::time::Duration;
 
@@ -10,16 +12,33 @@ const COMPLETE: &str = "UPDATE onefold_operations SET status = 'COMPLETED', resu
      side_effect_status = 'APPLIED', settled_by = 'HOLDER', recorded = $5, updated_at = $6, completed_at = $6 \
      WHERE tenant = $1 AND kind = $2 AND operation_id = $3 AND fence = 1 AND status = 'STARTED'";
 
+const TIMELINE: &str = "CREATE TABLE onefold_events (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \
+     tenant text NOT NULL, kind text NOT NULL, operation_id text COLLATE \"C\" NOT NULL, at bigint NOT NULL, \
+     who text NOT NULL, what text NOT NULL); CREATE INDEX ON onefold_events (operation_id)";
+const TELL: &str =
+    "INSERT INTO onefold_events (tenant, kind, operation_id, at, who, what) VALUES ($1, $2, $3, $4, $5, $6)";
+
 /// Callers that share a pool.
 pub struct Naive {
     pool: PgPool,
     insert: SqlStr,
     complete: SqlStr,
+    tell: SqlStr,
+    story: Story,
+}
+
+/// Whether an operation's story is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Story {
+    /// An event a step, in the step's transaction.
+    Told,
+    /// None at all.
+    Untold,
 }
 
 impl Naive {
     /// On a schema whose tables our own store has made, with this many connections.
-    pub async fn open(url: &str, schema: &str, connections: u32) -> Self {
+    pub async fn open(url: &str, schema: &str, connections: u32, story: Story) -> Self {
         let pool = PgPoolOptions::new()
             .max_connections(connections)
             .min_connections(connections)
@@ -30,13 +49,15 @@ impl Naive {
             .expect("the database answers");
         let of = |sql: &str| AssertSqlSafe(sql.replace("onefold_", &format!("{schema}.onefold_"))).into_sql_str();
         let insert = format!("{} ON CONFLICT DO NOTHING", INSERT.trim_end());
-        Self { pool, insert: of(&insert), complete: of(COMPLETE) }
+        if story == Story::Told {
+            sqlx::raw_sql(of(TIMELINE)).execute(&pool).await.expect("a table of events");
+        }
+        Self { pool, insert: of(&insert), complete: of(COMPLETE), tell: of(TELL), story }
     }
 
     /// One operation: two commits.
     pub async fn operation(&self, id: &str) {
-        let inserted = row(sqlx::query(self.insert.clone()), id).execute(&self.pool).await.expect("inserted");
-        assert_eq!(inserted.rows_affected(), 1, "{id} exists");
+        self.step(id, "claimed", row(sqlx::query(self.insert.clone()), id)).await;
         let complete = sqlx::query(self.complete.clone())
             .bind("default")
             .bind("naive.pay")
@@ -44,7 +65,20 @@ impl Naive {
             .bind(&b"\"NTC-991\""[..])
             .bind(&[7_u8; 16][..])
             .bind(2_i64);
-        assert_eq!(complete.execute(&self.pool).await.expect("updated").rows_affected(), 1);
+        self.step(id, "completed", complete).await;
+    }
+
+    async fn step(&self, id: &str, what: &str, statement: Query) {
+        if self.story == Story::Untold {
+            let written = statement.execute(&self.pool).await.expect("written");
+            return assert_eq!(written.rows_affected(), 1, "{id}: {what}");
+        }
+        let mut transaction = self.pool.begin().await.expect("begun");
+        let written = statement.execute(&mut *transaction).await.expect("written");
+        assert_eq!(written.rows_affected(), 1, "{id}: {what}");
+        let tell = sqlx::query(self.tell.clone()).bind("default").bind("naive.pay").bind(id);
+        tell.bind(2_i64).bind("host/1").bind(what).execute(&mut *transaction).await.expect("told");
+        transaction.commit().await.expect("committed");
     }
 }
 

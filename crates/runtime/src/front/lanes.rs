@@ -7,7 +7,7 @@ use onefold_core::ports::Act;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{Reach, Waiting, carry, gather};
+use super::{Reach, Waiting, carry};
 
 /// What waits is shared out over the store's lanes. A lane beside a busy one is worth its commit only for a batch of
 /// some size: half of what the last one had.
@@ -44,9 +44,21 @@ pub(super) async fn serve<S: Act + 'static>(
         tokio::select! {
             came = waiting.recv_many(&mut batch, room), if open && room > 0 => open = came > 0,
             Some(ended) = under_way.join_next(), if !under_way.is_empty() => {
-                // Those who were just answered bring their next step.
                 gather(&waiting, ended.unwrap_or(1).min(room));
             }
         }
+    }
+}
+
+/// Lets callers that were just answered bring their next step. The core is given away between two looks: on a small
+/// machine it is the callers, and the database, that need it.
+fn gather(waiting: &mpsc::Receiver<Waiting>, enough: usize) {
+    const LOOKS: usize = 64;
+    let (mut seen, mut looks) = (waiting.len(), 0);
+    while seen < enough && looks < LOOKS {
+        std::thread::yield_now();
+        let now = waiting.len();
+        looks = if now > seen { 0 } else { looks + 1 };
+        seen = now;
     }
 }
