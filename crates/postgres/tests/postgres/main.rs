@@ -7,5 +7,7 @@
     reason = "a test names what it expects; anything else fails it"
 )]
 
+mod asking;
 mod conformance;
 mod harness;
+mod pitfalls;
