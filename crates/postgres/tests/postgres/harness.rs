@@ -50,6 +50,11 @@ impl Schema {
         Postgres::open(&self.url, self.options()).await
     }
 
+    /// The server's address.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// A plain connection.
     pub(crate) async fn connect(&self) -> PgConnection {
         PgConnection::connect(&self.url).await.expect("the server answers")
@@ -58,7 +63,13 @@ impl Schema {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        run_apart(self.url.clone(), format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name));
+        // A test that panics may have left a transaction open, and nobody is there to end it.
+        let ended = format!(
+            "SELECT pg_terminate_backend(l.pid) FROM pg_locks AS l JOIN pg_class AS c ON c.oid = l.relation \
+             WHERE c.relnamespace = to_regnamespace('{}') AND l.pid <> pg_backend_pid()",
+            self.name
+        );
+        run_apart(self.url.clone(), format!("{ended}; DROP SCHEMA IF EXISTS {} CASCADE", self.name));
     }
 }
 

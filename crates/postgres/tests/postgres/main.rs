@@ -10,4 +10,7 @@
 mod asking;
 mod conformance;
 mod harness;
+mod once;
 mod pitfalls;
+mod protocol;
+mod transaction;
