@@ -91,6 +91,14 @@ impl Database {
         let (server, _) = url.rsplit_once('/').expect("the server's address names a database");
         format!("{server}/{}", self.name)
     }
+
+    /// Connections of stores to it.
+    pub(crate) async fn stores(&self) -> i64 {
+        let mut connection = PgConnection::connect(&self.url()).await.expect("the server answers");
+        let counted = "SELECT count(*) FROM pg_stat_activity \
+                       WHERE datname = current_database() AND application_name = 'onefold'";
+        sqlx::query_scalar(counted).fetch_one(&mut connection).await.expect("the server counts")
+    }
 }
 
 impl Drop for Database {

@@ -12,5 +12,6 @@ mod conformance;
 mod harness;
 mod once;
 mod pitfalls;
+mod plans;
 mod protocol;
 mod transaction;

@@ -96,16 +96,10 @@ async fn batches_that_overlap_in_any_order_never_deadlock() {
     assert!(grants > 1_000, "{grants} grants: rows were not moved");
     // A backend tells what it counted when it ends, at the latest.
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
-    until("the stores' connections have ended", async || (backends(&database.url()).await == 0).then_some(())).await;
+    until("the stores' connections have ended", async || (database.stores().await == 0).then_some(())).await;
     let counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     let deadlocks: i64 = sqlx::query_scalar(counted).fetch_one(&mut connection).await.unwrap();
     assert_eq!(deadlocks, 0);
-}
-
-async fn backends(url: &str) -> i64 {
-    let mut connection = PgConnection::connect(url).await.unwrap();
-    let counted = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'onefold'";
-    sqlx::query_scalar(counted).fetch_one(&mut connection).await.unwrap()
 }
 
 /// The server's time, in microseconds.
