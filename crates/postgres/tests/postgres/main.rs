@@ -9,9 +9,13 @@
 
 mod asking;
 mod conformance;
+mod cutter;
+mod faults;
 mod harness;
+mod load;
 mod once;
 mod pitfalls;
 mod plans;
 mod protocol;
+mod server;
 mod transaction;
