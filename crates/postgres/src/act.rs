@@ -177,15 +177,15 @@ impl<'a> Batch<'a> {
     }
 
     async fn insert(&mut self, entries: &[Entry]) -> Result<Vec<PgRow>> {
-        let (pool, sql) = (&self.store.inner.connected.pool, &self.store.inner.sql);
+        let (connected, sql) = (&self.store.inner.connected, &self.store.inner.sql);
         let rows: Vec<[Cell<'_>; 49]> = entries.iter().map(cells).collect();
         let given = self.store.inner.clock.given();
         let insert = |sql| row::bind_some_columns(row::query(sql).bind(given), &row::ENTRY, row::granted(), &rows);
-        match insert(&sql.insert_if_absent).fetch_all(pool).await.map_err(translate) {
+        match connected.rows(insert(&sql.insert_if_absent)).await {
             // Somebody's own transaction is at one of them, and may stay there for long.
             Err(error) if error.code() == DATABASE_BUSY && error.native() == Some("55P03") => {
                 self.busy.extend(entries.iter().map(|entry| entry.key.clone()));
-                insert(&sql.insert_if_free).fetch_all(pool).await.map_err(translate)
+                connected.rows(insert(&sql.insert_if_free)).await
             }
             inserted => inserted,
         }
@@ -212,7 +212,7 @@ impl<'a> Batch<'a> {
         let faults = &self.store.inner.faults;
         let settle = row::bind_columns(row::query(&self.store.inner.sql.settle), &row::SETTLED, &rows);
         faults.reach(FaultPoint::BeforeRecordCommit);
-        let places = settle.fetch_all(&self.store.inner.connected.pool).await.map_err(translate)?;
+        let places = self.store.inner.connected.rows(settle).await?;
         if !places.is_empty() {
             faults.reach(FaultPoint::AfterRecordCommit);
         }

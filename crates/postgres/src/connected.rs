@@ -1,18 +1,19 @@
 //! Connections, transactions, and trying again within bounds.
 
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 use onefold_core::error::{
     Class, DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, DB_DEADLOCK_RETRYABLE, DB_SERIALIZATION_RETRYABLE,
 };
 use onefold_core::{Error, Result};
-use sqlx::PgPool;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, PgPool};
 
 use crate::Postgres;
 use crate::error::translate;
-
-/// A transaction of our own.
-pub(crate) type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
+use crate::row::Query;
 
 /// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded.
 const TUNED: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
@@ -28,16 +29,84 @@ pub(crate) struct Connected {
 
 impl Connected {
     /// A transaction whose statements find their rows through indexes.
-    ///
-    /// Only called in a task that nobody cuts short: a `begin` that is dropped half-way gives its connection back with
-    /// a transaction open.
     pub(crate) async fn begin(&self) -> Result<Transaction> {
-        self.pool.begin_with(TUNED).await.map_err(translate)
+        self.begin_with(TUNED).await
     }
 
     /// A transaction that only reads, all of it at one time.
     pub(crate) async fn snapshot(&self) -> Result<Transaction> {
-        self.pool.begin_with(SNAPSHOT).await.map_err(translate)
+        self.begin_with(SNAPSHOT).await
+    }
+
+    async fn begin_with(&self, sql: &'static str) -> Result<Transaction> {
+        let mut used = self.take().await?;
+        sqlx::raw_sql(sql).execute(&mut *used.connection).await.map_err(translate)?;
+        Ok(Transaction { used })
+    }
+
+    /// The rows of a statement that is a commit of its own.
+    pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
+        let mut used = self.take().await?;
+        let rows = query.fetch_all(&mut *used.connection).await;
+        // Refused or not, the server has answered.
+        used.answered = rows.as_ref().map_or_else(|cause| cause.as_database_error().is_some(), |_| true);
+        rows.map_err(translate)
+    }
+
+    async fn take(&self) -> Result<Used> {
+        Ok(Used { connection: self.pool.acquire().await.map_err(translate)?, answered: false })
+    }
+}
+
+/// A connection in use.
+///
+/// One that is given up before the server has answered is closed, not handed on: it may have a transaction open, in
+/// which what others do later would be lost, or nobody at its other end, and then it would take a place in the pool
+/// for as long as the system waits.
+struct Used {
+    connection: PoolConnection<sqlx::Postgres>,
+    answered: bool,
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+/// A transaction of our own. Dropped before its end, it ends with its connection.
+pub(crate) struct Transaction {
+    used: Used,
+}
+
+impl Transaction {
+    pub(crate) async fn commit(self) -> sqlx::Result<()> {
+        self.end("COMMIT").await
+    }
+
+    pub(crate) async fn rollback(self) -> sqlx::Result<()> {
+        self.end("ROLLBACK").await
+    }
+
+    async fn end(mut self, sql: &'static str) -> sqlx::Result<()> {
+        sqlx::raw_sql(sql).execute(&mut *self.used.connection).await?;
+        self.used.answered = true;
+        Ok(())
+    }
+}
+
+impl Deref for Transaction {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        &self.used.connection
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.used.connection
     }
 }
 

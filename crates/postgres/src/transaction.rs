@@ -9,12 +9,11 @@ use onefold_core::ports::Committed;
 use sqlx::PgConnection;
 
 use crate::Postgres;
-use crate::connected::Transaction;
 use crate::error::translate;
 
 /// A transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
 pub struct Tx {
-    transaction: Transaction,
+    transaction: sqlx::Transaction<'static, sqlx::Postgres>,
 }
 
 impl Tx {
