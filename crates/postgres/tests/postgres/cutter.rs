@@ -13,8 +13,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// How the end of an answer outside a transaction looks: whatever it answers is committed.
 const READY: &[u8] = b"Z\0\0\0\x05I";
-/// What the answer to a write contains.
-const WRITTEN: [&[u8]; 3] = [b"COMMIT\0", b"INSERT 0 ", b"UPDATE "];
+/// What the answer to a write contains; some of them are functions that are selected from.
+const WRITTEN: [&[u8]; 4] = [b"COMMIT\0", b"INSERT 0 ", b"UPDATE ", b"SELECT "];
 
 /// The way; gone when it is dropped.
 pub(crate) struct Cutter {

@@ -14,6 +14,7 @@ mod faults;
 mod harness;
 mod load;
 mod once;
+mod outages;
 mod pitfalls;
 mod plans;
 mod protocol;

@@ -50,13 +50,13 @@ async fn every_statement_can_be_prepared() {
     }
 }
 
-/// Statements that run in a transaction of the store's own, with its settings.
+/// Statements that run in a transaction of the store's own, with its settings. What runs inside a function has no
+/// plan that can be looked at from here; the test below counts how its tables are read.
 const TUNED: &[&str] = &[
     "ledger/find",
     "ledger/lock",
     "ledger/lock_free",
     "ledger/update",
-    "ledger/settle",
     "ledger/overdue",
     "ledger/find_attempt",
     "ledger/delete_operations",
@@ -69,14 +69,7 @@ const TUNED: &[&str] = &[
 ];
 
 /// Statements that run by themselves.
-const BARE: &[&str] = &[
-    "ledger/insert_if_absent",
-    "ledger/insert_if_free",
-    "ledger/settle_one",
-    "ledger/list_by_id",
-    "ledger/list_attempts",
-    "ledger/list_notes",
-];
+const BARE: &[&str] = &["ledger/list_by_id", "ledger/list_attempts", "ledger/list_notes"];
 
 /// The plan for values that are not known yet.
 async fn plan(connection: &mut PgConnection, sql: &str) -> String {
@@ -104,8 +97,7 @@ async fn frequent_statements_find_their_rows_through_an_index() {
             let (_, sql) = all.iter().find(|(file, _)| file == name).unwrap_or_else(|| panic!("{name} is gone"));
             let plan = plan(&mut connection, sql).await;
             assert!(!plan.contains("Seq Scan on onefold_"), "{name}:\n{plan}");
-            let indexed = plan.contains("Index Scan") || plan.contains("Arbiter Indexes") || plan.contains("Bitmap");
-            assert!(indexed, "{name}:\n{plan}");
+            assert!(plan.contains("Index Scan"), "{name}:\n{plan}");
         }
     }
 }
