@@ -9,9 +9,7 @@ use onefold_conformance::scene::{key, record_of};
 use onefold_core::Result;
 use onefold_core::effect::{EffectClass, Policy, Terms};
 use onefold_core::fingerprint::Subject;
-use onefold_core::ledger::{
-    AttemptId, Claim, ClaimRequest, Entry, Holder, Lease, Origin, Recorded, Source, Status,
-};
+use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Entry, Holder, Lease, Origin, Recorded, Source, Status};
 use onefold_core::ports::{Act as _, Look as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::{Category, Jitter, RetryTable, Schedule};
 use onefold_postgres::Postgres;
@@ -23,9 +21,11 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// A kind that may be performed again, whose silent holders are replaced as soon as their lease is over.
 pub(crate) fn replaced_after(lease: Duration) -> Arc<Terms> {
     let at_once = || Some(Schedule::Steps(Arc::from([Duration::ZERO])));
-    let mut retry = RetryTable::default()
-        .with(Category::HolderLost, at_once(), "the test does not wait")
-        .with(Category::DownstreamTimeout, at_once(), "the test does not wait");
+    let mut retry = RetryTable::default().with(Category::HolderLost, at_once(), "the test does not wait").with(
+        Category::DownstreamTimeout,
+        at_once(),
+        "the test does not wait",
+    );
     retry.attempts_max = u32::MAX;
     let terms = kinds::terms("status.set", EffectClass::Converging, Policy::Rerun);
     Arc::new(Terms { lease_for: lease, clock_slack: Duration::ZERO, retry, ..terms })

@@ -16,6 +16,12 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 /// What the answer to a write contains; some of them are functions that are selected from.
 const WRITTEN: [&[u8]; 4] = [b"COMMIT\0", b"INSERT 0 ", b"UPDATE ", b"SELECT "];
 
+/// The port of an address.
+pub(crate) fn port(url: &str) -> u16 {
+    let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
+    port.expect("the address names a port")
+}
+
 /// The way; gone when it is dropped.
 pub(crate) struct Cutter {
     port: u16,
@@ -64,8 +70,7 @@ impl Cutter {
 
     /// A way to the server at this address.
     pub(crate) async fn before(url: &str, seed: u64) -> Self {
-        let port = url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()?.parse().ok());
-        Self::to(port.expect("the address names a port"), seed).await
+        Self::to(port(url), seed).await
     }
 
     /// An address behind which the same database is reached through here.

@@ -39,10 +39,7 @@ impl Schema {
 
     /// The defaults on the system's clock, in this schema.
     pub(crate) fn options(&self) -> Options {
-        Options {
-            schema: Some(self.name.clone()),
-            ..options()
-        }
+        Options { schema: Some(self.name.clone()), ..options() }
     }
 
     /// Opens the store that lives here.

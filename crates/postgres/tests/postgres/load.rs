@@ -62,9 +62,10 @@ impl Load {
     pub(crate) async fn goes_on_for(&self, more: usize) {
         let count = || self.told.acknowledged.lock().unwrap().len();
         let enough = count() + more;
-        until(&format!("{more} more outcomes are acknowledged; heard {:?}", self.told.errors.lock().unwrap()), async || {
-            (count() >= enough).then_some(())
-        })
+        until(
+            &format!("{more} more outcomes are acknowledged; heard {:?}", self.told.errors.lock().unwrap()),
+            async || (count() >= enough).then_some(()),
+        )
         .await;
     }
 

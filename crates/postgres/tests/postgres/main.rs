@@ -10,7 +10,9 @@
 mod asking;
 mod conformance;
 mod cutter;
+mod edges;
 mod faults;
+mod full;
 mod harness;
 mod load;
 mod once;

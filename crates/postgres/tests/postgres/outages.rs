@@ -196,7 +196,7 @@ async fn a_database_that_only_reads_is_told_and_works_again_afterwards() {
 
 async fn insert(tx: &mut PgConnection) -> Result<()> {
     let inserted = sqlx::raw_sql("CREATE TABLE notes (text text)").execute(tx).await;
-    inserted.map(drop).map_err(|cause| {
-        onefold_core::persistence::Constraints::new().error(&onefold_postgres::fault(&cause))
-    })
+    inserted
+        .map(drop)
+        .map_err(|cause| onefold_core::persistence::Constraints::new().error(&onefold_postgres::fault(&cause)))
 }

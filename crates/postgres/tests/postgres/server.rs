@@ -76,11 +76,12 @@ impl Server {
         Self::start_in(folder, data, settings).await
     }
 
-    /// The same with its data elsewhere.
+    /// The same with its data elsewhere; its log of changes stays in the folder.
     pub(crate) async fn start_in(folder: TempDir, data: PathBuf, settings: &[&str]) -> Self {
         give(folder.path());
         let mut initdb = command("initdb", folder.path());
         initdb.args(["--no-sync", "-U", "postgres", "-A", "trust", "--locale=C.UTF-8", "-E", "UTF8", "-D"]).arg(&data);
+        initdb.arg("-X").arg(folder.path().join("changes"));
         finish(initdb);
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
         let mut server = Self { port: free_port(), data, settings, postmaster: None, folder };

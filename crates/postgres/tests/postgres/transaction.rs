@@ -194,7 +194,10 @@ async fn a_begin_that_is_cut_short_leaves_no_transaction_open() {
     for number in 0..400 {
         cut += usize::from(match number % 4 {
             0 | 1 => cut_short(bank.store.begin(), &random).await,
-            2 => cut_short(claims(&bank.store, &[claim_of(&bank.store, &terms, &format!("CUT-{number}"))]), &random).await,
+            2 => {
+                cut_short(claims(&bank.store, &[claim_of(&bank.store, &terms, &format!("CUT-{number}"))]), &random)
+                    .await
+            }
             _ => cut_short(bank.store.find(vec![claim_of(&bank.store, &terms, "CUT-2").key]), &random).await,
         });
     }
@@ -223,8 +226,7 @@ async fn a_begin_that_is_cut_short_leaves_no_transaction_open() {
     for number in 0..12 {
         grant(&bank.store, &terms, &format!("AFTER-{number}")).await;
         let sql = "SELECT count(*) FROM onefold_operations WHERE operation_id = $1";
-        let found: i64 =
-            sqlx::query_scalar(sql).bind(format!("AFTER-{number}")).fetch_one(&mut looking).await.unwrap();
+        let found: i64 = sqlx::query_scalar(sql).bind(format!("AFTER-{number}")).fetch_one(&mut looking).await.unwrap();
         assert_eq!(found, 1, "AFTER-{number}");
     }
 }
