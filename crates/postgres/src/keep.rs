@@ -21,7 +21,7 @@ impl Keep for Postgres {
             // What was swept before its answer was lost is found no more.
             let mut tries = store.tries();
             loop {
-                match store.answered(store.sweep_slice(&request)).await {
+                match Box::pin(store.answered(store.sweep_slice(&request))).await {
                     Err(error) if tries.again(&error).await => {}
                     ended => return ended,
                 }
