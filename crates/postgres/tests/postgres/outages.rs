@@ -1,6 +1,7 @@
 //! A server that is there and does not serve: what callers hear, for how long, and that it passes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onefold_conformance::kinds::escalates;
@@ -9,6 +10,7 @@ use onefold_conformance::scene::{granted, key};
 use onefold_core::effect::Terms;
 use onefold_core::error::{DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::ledger::{ClaimRequest, Status};
+use onefold_core::persistence::Constraints;
 use onefold_core::ports::Look as _;
 use onefold_core::{Error, Result};
 use onefold_postgres::{Options, Postgres};
@@ -146,6 +148,28 @@ async fn a_transaction_that_was_given_up_is_not_open_when_the_server_answers_aga
     until("no transaction is open", async || (behind.idle_in_transaction().await == 0).then_some(())).await;
 }
 
+/// Nobody knows whether it took hold, so it is told and not run again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_users_transaction_whose_commit_is_not_answered_is_never_run_again() {
+    let behind = behind().await;
+    let mut looking = PgConnection::connect(&behind.database.url()).await.unwrap();
+    run(&mut looking, "CREATE TABLE notes (text text)").await;
+    let runs = AtomicUsize::new(0);
+    let work = async |tx: &mut PgConnection| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        let inserted = sqlx::raw_sql("INSERT INTO notes VALUES ('once')").execute(tx).await;
+        // The commit is the next thing to be answered.
+        behind.cutter.lose(100, 0);
+        inserted.map(drop).map_err(|cause| told(&cause))
+    };
+    let error = behind.store.transaction(work).await.unwrap_err();
+    assert_eq!((error.code(), runs.load(Ordering::SeqCst)), (DATABASE_UNAVAILABLE, 1), "{error}");
+    let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM notes").fetch_one(&mut looking).await.unwrap();
+    assert_eq!(kept, 1, "this one had taken hold");
+    behind.cutter.lose(0, 0);
+    until("transactions work again", async || behind.store.transaction(async |_| Ok(())).await.ok()).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pool_that_is_used_up_is_busy_and_works_again_afterwards() {
     let database = Database::new().await;
@@ -196,7 +220,9 @@ async fn a_database_that_only_reads_is_told_and_works_again_afterwards() {
 
 async fn insert(tx: &mut PgConnection) -> Result<()> {
     let inserted = sqlx::raw_sql("CREATE TABLE notes (text text)").execute(tx).await;
-    inserted
-        .map(drop)
-        .map_err(|cause| onefold_core::persistence::Constraints::new().error(&onefold_postgres::fault(&cause)))
+    inserted.map(drop).map_err(|cause| told(&cause))
+}
+
+fn told(cause: &sqlx::Error) -> Error {
+    Constraints::new().error(&onefold_postgres::fault(cause))
 }

@@ -13,7 +13,7 @@ use onefold_postgres::{Options, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tokio::task::JoinSet;
 
-use crate::asking::{claim, claim_of, claims, grant, replaced_after, until};
+use crate::asking::{accepted, claim, claim_of, claims, complete, grant, replaced_after, until};
 use crate::harness::{Database, Schema, options, run};
 
 /// These in an order that chance decides.
@@ -100,6 +100,36 @@ async fn batches_that_overlap_in_any_order_never_deadlock() {
     let counted = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     let deadlocks: i64 = sqlx::query_scalar(counted).fetch_one(&mut connection).await.unwrap();
     assert_eq!(deadlocks, 0);
+}
+
+/// Above READ COMMITTED the server refuses what it would otherwise let wait; that is tried again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_stricter_by_default_grants_each_operation_once_too() {
+    const IDS: usize = 40;
+    for isolation in ["repeatable read", "serializable"] {
+        let database = Database::new().await;
+        let name = database.url().rsplit_once('/').unwrap().1.to_owned();
+        let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+        run(&mut connection, &format!("ALTER DATABASE {name} SET default_transaction_isolation = '{isolation}'")).await;
+        let terms = escalates();
+        let mut asking = JoinSet::new();
+        for _ in 0..4 {
+            let store = Postgres::open(&database.url(), options()).await.unwrap();
+            let terms = Arc::clone(&terms);
+            asking.spawn(async move {
+                let batch: Vec<_> = (0..IDS).map(|id| claim_of(&store, &terms, &format!("ID-{id}"))).collect();
+                let mut leases = Vec::new();
+                for answer in claims(&store, &batch).await.unwrap() {
+                    if let Claim::Granted(lease) = answer.unwrap() {
+                        assert!(accepted(&complete(&store, &terms, &lease).await.unwrap()));
+                        leases.push(lease);
+                    }
+                }
+                leases.len()
+            });
+        }
+        assert_eq!(asking.join_all().await.into_iter().sum::<usize>(), IDS, "{isolation}");
+    }
 }
 
 /// The server's time, in microseconds.

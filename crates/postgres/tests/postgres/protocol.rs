@@ -141,7 +141,7 @@ async fn no_fence_is_granted_to_two_attempts_and_every_accepted_completion_stand
     let schema = Schema::new();
     let terms = replaced_after(Duration::from_millis(20));
     let seen = Arc::new(Seen::default());
-    let seed = seed("ONEFOLD_SEED");
+    let chance = seed("ONEFOLD_SEED");
     let mut stores = Vec::new();
     for _ in 0..4 {
         stores.push(schema.open().await.unwrap());
@@ -152,7 +152,7 @@ async fn no_fence_is_granted_to_two_attempts_and_every_accepted_completion_stand
             store: stores[number % 4].clone(),
             elsewhere: stores[(number + 1) % 4].clone(),
             terms: Arc::clone(&terms),
-            random: SeededRandom::new(seed.wrapping_add(number as u64)),
+            random: SeededRandom::new(chance.wrapping_add(number as u64)),
             seen: Arc::clone(&seen),
         };
         working.spawn(worker.work());

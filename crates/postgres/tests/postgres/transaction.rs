@@ -170,7 +170,7 @@ async fn what_is_no_contention_is_not_run_again() {
 async fn cut_short<T>(work: impl Future<Output = T>, random: &SeededRandom) -> bool {
     let draw = random.draw();
     let cut = async {
-        if draw % 2 == 0 {
+        if draw.is_multiple_of(2) {
             tokio::time::sleep(Duration::from_micros(draw / 2 % 1_500)).await;
         } else {
             for _ in 0..draw / 2 % 4 {
