@@ -100,6 +100,8 @@ async fn call(notices: KindHandle<Postgres, ExternalCommand>, told: Arc<Told>) {
         let (one, other) = tokio::join!(perform(&notices, &told, &id), perform(&notices, &told, &id));
         if one || other {
             told.acknowledged.lock().unwrap().push(id);
+        } else {
+            told.errors.lock().unwrap().push(format!("{id}: neither caller performed it"));
         }
     }
 }
