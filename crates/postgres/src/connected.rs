@@ -1,6 +1,8 @@
 //! Connections, transactions, and trying again within bounds.
 
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use onefold_core::error::{
@@ -25,9 +27,15 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// The connections.
 pub(crate) struct Connected {
     pub(crate) pool: PgPool,
+    /// How many are in somebody's hands: where all are, others wait for these, and else for the server.
+    in_use: Arc<AtomicU32>,
 }
 
 impl Connected {
+    pub(crate) fn new(pool: PgPool) -> Self {
+        Self { pool, in_use: Arc::default() }
+    }
+
     /// A transaction whose statements find their rows through indexes.
     pub(crate) async fn begin(&self) -> Result<Transaction> {
         self.begin_with(TUNED).await
@@ -53,8 +61,24 @@ impl Connected {
         rows.map_err(translate)
     }
 
+    /// A transaction for the user, as the database begins it.
+    pub(crate) async fn begin_users(&self) -> Result<(sqlx::Transaction<'static, sqlx::Postgres>, InUse)> {
+        let transaction = self.pool.begin().await.map_err(|cause| self.not_got(cause))?;
+        Ok((transaction, InUse::new(&self.in_use)))
+    }
+
     async fn take(&self) -> Result<Used> {
-        Ok(Used { connection: self.pool.acquire().await.map_err(translate)?, answered: false })
+        let connection = self.pool.acquire().await.map_err(|cause| self.not_got(cause))?;
+        Ok(Used { connection, answered: false, _in_use: InUse::new(&self.in_use) })
+    }
+
+    /// The pool waits as long for a server that is down as for a connection that others use.
+    fn not_got(&self, cause: sqlx::Error) -> Error {
+        let some_left = self.in_use.load(Ordering::Relaxed) < self.pool.options().get_max_connections();
+        if matches!(cause, sqlx::Error::PoolTimedOut) && some_left {
+            return Error::new(DATABASE_UNAVAILABLE, "no connection could be made in time").caused_by(cause);
+        }
+        translate(cause)
     }
 }
 
@@ -66,6 +90,23 @@ impl Connected {
 struct Used {
     connection: PoolConnection<sqlx::Postgres>,
     answered: bool,
+    _in_use: InUse,
+}
+
+/// Counts a connection for as long as somebody has it.
+pub(crate) struct InUse(Arc<AtomicU32>);
+
+impl InUse {
+    fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Used {

@@ -76,7 +76,7 @@ impl Postgres {
         let prepared = Self::detached(prepare(connect, options.clone()));
         let (keyring, now) = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
-            connected: Connected { pool },
+            connected: Connected::new(pool),
             sql,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now),
             granted: std::sync::Mutex::default(),
