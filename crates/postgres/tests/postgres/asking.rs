@@ -16,7 +16,7 @@ use onefold_postgres::Postgres;
 use onefold_runtime::SystemRandom;
 
 /// Nothing in these tests may take longer.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A kind that may be performed again, whose silent holders are replaced as soon as their lease is over.
 pub(crate) fn replaced_after(lease: Duration) -> Arc<Terms> {
