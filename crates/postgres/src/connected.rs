@@ -1,20 +1,21 @@
 //! Connections, transactions, and trying again within bounds.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use onefold_core::error::{
     Class, DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, DB_DEADLOCK_RETRYABLE, DB_SERIALIZATION_RETRYABLE,
 };
 use onefold_core::{Error, Result};
-use sqlx::PgPool;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgRow;
+use sqlx::{PgConnection, PgPool};
 
 use crate::Postgres;
 use crate::error::translate;
-
-/// A transaction of our own.
-pub(crate) type Transaction = sqlx::Transaction<'static, sqlx::Postgres>;
+use crate::row::Query;
 
 /// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded.
 const TUNED: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
@@ -26,18 +27,15 @@ const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 /// The connections.
 pub(crate) struct Connected {
     pub(crate) pool: PgPool,
+    /// How many are in somebody's hands: where all are, others wait for these, and else for the server.
+    in_use: Arc<AtomicU32>,
     /// Whether every session so far was begun by the connection that uses it.
-    pub(crate) named: Arc<AtomicBool>,
+    named: Arc<AtomicBool>,
 }
 
 impl Connected {
-    /// A transaction whose statements find their rows through indexes.
-    ///
-    /// In a task that nobody cuts short: a `begin` that is dropped half-way gives its connection back with a
-    /// transaction open.
-    pub(crate) async fn begin(&self) -> Result<Transaction> {
-        let pool = self.pool.clone();
-        Postgres::detached(async move { pool.begin_with(TUNED).await.map_err(translate) }).await
+    pub(crate) fn new(pool: PgPool, named: Arc<AtomicBool>) -> Self {
+        Self { pool, in_use: Arc::default(), named }
     }
 
     /// Whether a statement may have a name: only where the next one surely runs in the same session.
@@ -45,9 +43,118 @@ impl Connected {
         self.named.load(Ordering::Relaxed)
     }
 
+    /// A transaction whose statements find their rows through indexes.
+    pub(crate) async fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TUNED).await
+    }
+
     /// A transaction that only reads, all of it at one time.
     pub(crate) async fn snapshot(&self) -> Result<Transaction> {
-        self.pool.begin_with(SNAPSHOT).await.map_err(translate)
+        self.begin_with(SNAPSHOT).await
+    }
+
+    async fn begin_with(&self, sql: &'static str) -> Result<Transaction> {
+        let mut used = self.take().await?;
+        sqlx::raw_sql(sql).execute(&mut *used.connection).await.map_err(translate)?;
+        Ok(Transaction { used })
+    }
+
+    /// The rows of a statement that is a commit of its own.
+    pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
+        let mut used = self.take().await?;
+        let rows = query.fetch_all(&mut *used.connection).await;
+        // Refused or not, the server has answered.
+        used.answered = rows.as_ref().map_or_else(|cause| cause.as_database_error().is_some(), |_| true);
+        rows.map_err(translate)
+    }
+
+    /// A transaction for the user, as the database begins it.
+    pub(crate) async fn begin_users(&self) -> Result<(sqlx::Transaction<'static, sqlx::Postgres>, InUse)> {
+        let transaction = self.pool.begin().await.map_err(|cause| self.not_got(cause))?;
+        Ok((transaction, InUse::new(&self.in_use)))
+    }
+
+    async fn take(&self) -> Result<Used> {
+        let connection = self.pool.acquire().await.map_err(|cause| self.not_got(cause))?;
+        Ok(Used { connection, answered: false, _in_use: InUse::new(&self.in_use) })
+    }
+
+    /// The pool waits as long for a server that is down as for a connection that others use.
+    fn not_got(&self, cause: sqlx::Error) -> Error {
+        let some_left = self.in_use.load(Ordering::Relaxed) < self.pool.options().get_max_connections();
+        if matches!(cause, sqlx::Error::PoolTimedOut) && some_left {
+            return Error::new(DATABASE_UNAVAILABLE, "no connection could be made in time").caused_by(cause);
+        }
+        translate(cause)
+    }
+}
+
+/// A connection in use.
+///
+/// One that is given up before the server has answered is closed, not handed on: it may have a transaction open, in
+/// which what others do later would be lost, or nobody at its other end, and then it would take a place in the pool
+/// for as long as the system waits.
+struct Used {
+    connection: PoolConnection<sqlx::Postgres>,
+    answered: bool,
+    _in_use: InUse,
+}
+
+/// Counts a connection for as long as somebody has it.
+pub(crate) struct InUse(Arc<AtomicU32>);
+
+impl InUse {
+    fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for InUse {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+/// A transaction of our own. Dropped before its end, it ends with its connection.
+pub(crate) struct Transaction {
+    used: Used,
+}
+
+impl Transaction {
+    pub(crate) async fn commit(self) -> sqlx::Result<()> {
+        self.end("COMMIT").await
+    }
+
+    pub(crate) async fn rollback(self) -> sqlx::Result<()> {
+        self.end("ROLLBACK").await
+    }
+
+    async fn end(mut self, sql: &'static str) -> sqlx::Result<()> {
+        sqlx::raw_sql(sql).execute(&mut *self.used.connection).await?;
+        self.used.answered = true;
+        Ok(())
+    }
+}
+
+impl Deref for Transaction {
+    type Target = PgConnection;
+    fn deref(&self) -> &PgConnection {
+        &self.used.connection
+    }
+}
+
+impl DerefMut for Transaction {
+    fn deref_mut(&mut self) -> &mut PgConnection {
+        &mut self.used.connection
     }
 }
 

@@ -12,7 +12,6 @@ use sqlx::Row as _;
 use sqlx::postgres::PgRow;
 
 use crate::Postgres;
-use crate::error::translate;
 use crate::row::{self, Query};
 
 /// Where the time of a grant stands in a row, behind its key.
@@ -110,8 +109,7 @@ impl Postgres {
     /// Writes them in one commit. The second answer is whether somebody's own transaction was in the way of a claim.
     pub(crate) async fn write_fresh(&self, fresh: &Fresh<'_>) -> Result<(Written, bool)> {
         self.reach(fresh, FaultPoint::BeforeClaimCommit, FaultPoint::BeforeRecordCommit);
-        let rows = self.fresh_query(fresh).fetch_all(&self.inner.connected.pool).await.map_err(translate);
-        let (rows, busy) = match rows {
+        let (rows, busy) = match self.inner.connected.rows(self.fresh_query(fresh)).await {
             // It may stay there for long: the records go first, and then the claims without that one.
             Err(error) if error.code() == DATABASE_BUSY && error.native() == Some("55P03") => {
                 (self.write_around(fresh).await?, true)
@@ -123,15 +121,15 @@ impl Postgres {
     }
 
     async fn write_around(&self, fresh: &Fresh<'_>) -> Result<Vec<PgRow>> {
-        let pool = &self.inner.connected.pool;
+        let connected = &self.inner.connected;
         let mut rows = Vec::new();
         if !fresh.records.is_empty() {
             let settle = bind_records(row::query(&self.inner.sql.settle), fresh);
-            rows = settle.fetch_all(pool).await.map_err(translate)?;
+            rows = connected.rows(settle).await?;
         }
         if !fresh.claims.is_empty() {
             let insert = self.bind_claims(row::query(&self.inner.sql.insert_if_free), fresh);
-            rows.extend(insert.fetch_all(pool).await.map_err(translate)?);
+            rows.extend(connected.rows(insert).await?);
         }
         Ok(rows)
     }

@@ -21,7 +21,7 @@ impl Keep for Postgres {
             // What was swept before its answer was lost is found no more.
             let mut tries = store.tries();
             loop {
-                match store.answered(store.sweep_slice(&request)).await {
+                match Box::pin(store.answered(store.sweep_slice(&request))).await {
                     Err(error) if tries.again(&error).await => {}
                     ended => return ended,
                 }
@@ -35,7 +35,7 @@ impl Keep for Postgres {
             let now = store.server_time().await?;
             let names: Vec<&str> = kinds.iter().map(KindName::as_str).collect();
             let query = row::query(&store.inner.sql.due).bind(now.as_micros()).bind(names).bind(count(limit));
-            let rows = query.fetch_all(&store.inner.connected.pool).await.map_err(translate)?;
+            let rows = store.rows(query).await?;
             Ok(Due { now, entries: rows.iter().map(row::entry).collect::<Result<_>>()? })
         }))
     }
@@ -88,8 +88,8 @@ impl Postgres {
             return Ok(Timestamp::from_micros(given));
         }
         let query = row::query(&self.inner.sql.clock);
-        let found = query.fetch_one(&self.inner.connected.pool).await.map_err(translate)?;
-        let now = row::time(&found, 0)?;
+        let rows = self.rows(query).await?;
+        let now = rows.first().map_or_else(|| Ok(self.inner.clock.now()), |found| row::time(found, 0))?;
         self.inner.clock.heard(now);
         Ok(now)
     }

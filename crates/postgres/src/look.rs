@@ -23,9 +23,13 @@ impl Look for Postgres {
     fn find(&self, keys: Vec<OperationKey>) -> BoxFuture<'_, Result<Vec<Option<Entry>>>> {
         let store = self.clone();
         Box::pin(Self::detached(async move {
-            let mut transaction = store.inner.connected.begin().await?;
-            let (entries, _) = store.read(&mut transaction, &keys).await?;
-            transaction.rollback().await.map_err(translate)?;
+            let reading = async {
+                let mut transaction = store.inner.connected.begin().await?;
+                let (entries, _) = store.read(&mut transaction, &keys).await?;
+                transaction.rollback().await.map_err(translate)?;
+                Ok(entries)
+            };
+            let entries = store.answered(reading).await?;
             Ok(keys.iter().map(|key| entries.get(key).cloned()).collect())
         }))
     }
@@ -43,7 +47,7 @@ impl Look for Postgres {
 
     fn timeline(&self, key: OperationKey) -> BoxFuture<'_, Result<Option<Vec<TimelineEvent>>>> {
         let store = self.clone();
-        Box::pin(Self::detached(async move { store.story(&key).await }))
+        Box::pin(Self::detached(async move { store.answered(store.story(&key)).await }))
     }
 
     fn incidents(&self, filter: IncidentFilter, page: Page) -> BoxFuture<'_, Result<Listed<Incident>>> {
@@ -99,7 +103,7 @@ impl Store for Postgres {
 
 impl Postgres {
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
-        query.fetch_all(&self.inner.connected.pool).await.map_err(translate)
+        self.answered(self.inner.connected.rows(query)).await
     }
 
     async fn counted(&self, sql: &SqlStr) -> Result<Vec<(Category, u64)>> {

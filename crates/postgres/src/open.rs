@@ -95,7 +95,7 @@ impl Postgres {
         let prepared = Self::detached(prepare(session.connect.clone(), options.clone()));
         let (keyring, now) = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
-            connected: Connected { pool, named: session.named },
+            connected: Connected::new(pool, session.named),
             sql,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now),
             granted: std::sync::Mutex::default(),

@@ -33,7 +33,7 @@ impl Postgres {
     /// several servers leave each other's rows out.
     pub(crate) async fn prune_slice(&self, request: &PruneRequest) -> Result<Pruned> {
         let now = self.server_time().await?;
-        let found = self.find_prunable(request, now).await?;
+        let found = self.answered(self.find_prunable(request, now)).await?;
         let more = found.len() >= request.limit;
         if request.dry_run || found.len() == 0 {
             return Ok(Pruned { operations: found.ids.len(), results: found.results.len(), more });

@@ -62,17 +62,26 @@ impl Share for Postgres {
     fn drop_token(&self, name: String) -> BoxFuture<'_, Result<bool>> {
         let store = self.clone();
         Box::pin(Self::detached(async move {
-            let drop = row::query(&store.inner.sql.drop_token).bind(name);
-            let dropped = drop.execute(&store.inner.connected.pool).await.map_err(translate)?;
-            Ok(dropped.rows_affected() > 0)
+            let dropping = async {
+                let mut transaction = store.inner.connected.begin().await?;
+                let drop = row::query(&store.inner.sql.drop_token).bind(name);
+                let dropped = drop.execute(&mut *transaction).await.map_err(translate)?;
+                transaction.commit().await.map_err(translate)?;
+                Ok(dropped.rows_affected() > 0)
+            };
+            store.answered(dropping).await
         }))
     }
 
     fn witness(&self, key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>> {
         let store = self.clone();
         Box::pin(Self::detached(async move {
-            let mut connection = store.inner.connected.pool.acquire().await.map_err(translate)?;
-            add_note(&mut connection, &store.inner.sql, &key, &note).await
+            let adding = async {
+                let mut transaction = store.inner.connected.begin().await?;
+                add_note(&mut transaction, &store.inner.sql, &key, &note).await?;
+                transaction.commit().await.map_err(translate)
+            };
+            store.answered(adding).await
         }))
     }
 }

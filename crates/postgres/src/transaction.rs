@@ -9,12 +9,13 @@ use onefold_core::ports::Committed;
 use sqlx::PgConnection;
 
 use crate::Postgres;
-use crate::connected::Transaction;
+use crate::connected::InUse;
 use crate::error::translate;
 
 /// A transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
 pub struct Tx {
-    transaction: Transaction,
+    transaction: sqlx::Transaction<'static, sqlx::Postgres>,
+    _in_use: InUse,
 }
 
 impl Tx {
@@ -48,9 +49,10 @@ impl Postgres {
     /// Safe to cut short: the connection never goes back to the pool with a transaction open. Through `PgBouncer` in
     /// transaction mode, run statements with `.persistent(false)`.
     pub async fn begin(&self) -> Result<Tx> {
-        let pool = self.inner.connected.pool.clone();
-        let begun = Self::detached(async move { pool.begin().await.map_err(translate) });
-        Ok(Tx { transaction: begun.await? })
+        let store = self.clone();
+        let begun = Self::detached(async move { store.inner.connected.begin_users().await });
+        let (transaction, in_use) = begun.await?;
+        Ok(Tx { transaction, _in_use: in_use })
     }
 
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.

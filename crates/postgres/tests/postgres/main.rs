@@ -7,5 +7,18 @@
     reason = "a test names what it expects; anything else fails it"
 )]
 
+mod asking;
 mod conformance;
+mod cutter;
+mod edges;
+mod faults;
+mod full;
 mod harness;
+mod load;
+mod once;
+mod outages;
+mod pitfalls;
+mod plans;
+mod protocol;
+mod server;
+mod transaction;

@@ -1,0 +1,197 @@
+//! How statements find their rows: through an index, whatever the planner believes of a table that nobody analysed.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use onefold_conformance::kinds::escalates;
+use onefold_conformance::outcomes::{completed, retryable, unknown};
+use onefold_conformance::scene::record_of;
+use onefold_core::effect::Terms;
+use onefold_core::ledger::{Claim, Lease, ReleaseRequest, RenewRequest};
+use onefold_core::ports::{Act as _, Step, StepAnswer};
+use onefold_core::retry::Category;
+use onefold_postgres::{Options, Postgres};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _};
+
+use crate::asking::{claim_of, claims, until};
+use crate::harness::{Database, Schema, options, run};
+
+/// Every statement, by its file.
+fn statements() -> Vec<(String, String)> {
+    let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
+    let mut all = Vec::new();
+    for folder in std::fs::read_dir(&queries).unwrap() {
+        for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.strip_prefix(&queries).unwrap().with_extension("").display().to_string();
+            all.push((name, std::fs::read_to_string(path).unwrap()));
+        }
+    }
+    all.sort();
+    assert!(all.len() > 40, "{} statements", all.len());
+    all
+}
+
+/// A connection that finds the tables of a fresh store.
+async fn beside_a_store() -> (Schema, PgConnection) {
+    let schema = Schema::new();
+    schema.open().await.unwrap().close().await;
+    let mut connection = schema.connect().await;
+    run(&mut connection, &format!("SET search_path = {}", schema.name)).await;
+    (schema, connection)
+}
+
+#[tokio::test]
+async fn every_statement_can_be_prepared() {
+    let (_schema, mut connection) = beside_a_store().await;
+    for (name, sql) in statements() {
+        // Two statements around the name of a schema that is not there yet.
+        if name == "installation/schema" {
+            continue;
+        }
+        let prepared = (&mut connection).prepare(AssertSqlSafe(sql).into_sql_str()).await;
+        assert!(prepared.is_ok(), "{name}: {:?}", prepared.err());
+    }
+}
+
+/// Statements that run in a transaction of the store's own, with its settings. What runs inside a function has no
+/// plan that can be looked at from here; the test below counts how its tables are read.
+const TUNED: &[&str] = &[
+    "ledger/find",
+    "ledger/lock",
+    "ledger/lock_free",
+    "ledger/update",
+    "ledger/overdue",
+    "ledger/find_attempt",
+    "ledger/delete_operations",
+    "ledger/delete_attempts",
+    "ledger/delete_notes",
+    "ledger/expired_ids",
+    "ledger/expired_results",
+    "incident/find_open",
+    "incident/delete",
+];
+
+/// Statements that run by themselves.
+const BARE: &[&str] = &["ledger/list_by_id", "ledger/list_attempts", "ledger/list_notes"];
+
+/// The plan for values that are not known yet.
+async fn plan(connection: &mut PgConnection, sql: &str) -> String {
+    run(connection, &format!("PREPARE planned AS {sql}")).await;
+    let counted = "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'planned'";
+    let parameters: i32 = sqlx::query_scalar(counted).fetch_one(&mut *connection).await.unwrap();
+    let nulls = vec!["NULL"; usize::try_from(parameters).unwrap()].join(", ");
+    let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE planned({nulls})"));
+    let lines = sqlx::query(explain).persistent(false).fetch_all(&mut *connection).await.unwrap();
+    run(connection, "DEALLOCATE planned").await;
+    lines.iter().map(|line| line.get::<String, _>(0)).collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn frequent_statements_find_their_rows_through_an_index() {
+    let (_schema, mut connection) = beside_a_store().await;
+    let all = statements();
+    run(&mut connection, "SET plan_cache_mode = force_generic_plan; BEGIN").await;
+    for (names, tuned) in [(BARE, false), (TUNED, true)] {
+        if tuned {
+            let settings =
+                "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off";
+            run(&mut connection, settings).await;
+        }
+        for name in names {
+            let (_, sql) = all.iter().find(|(file, _)| file == name).unwrap_or_else(|| panic!("{name} is gone"));
+            let plan = plan(&mut connection, sql).await;
+            assert!(!plan.contains("Seq Scan on onefold_"), "{name}:\n{plan}");
+            assert!(plan.contains("Index Scan"), "{name}:\n{plan}");
+        }
+    }
+}
+
+/// The tables that grow with operations.
+const TABLES: [&str; 4] = ["onefold_operations", "onefold_attempts", "onefold_notes", "onefold_incidents"];
+
+/// How often each of them was read from one end to the other, and how often operations through an index.
+async fn scans(connection: &mut PgConnection) -> (Vec<i64>, i64) {
+    let sql = "SELECT coalesce(seq_scan, 0), coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = $1";
+    let mut read = Vec::new();
+    let mut through_index = 0;
+    for table in TABLES {
+        let found = sqlx::query(sql).bind(table).fetch_one(&mut *connection).await.unwrap();
+        read.push(found.get(0));
+        through_index = if table == TABLES[0] { found.get(1) } else { through_index };
+    }
+    (read, through_index)
+}
+
+fn presented(lease: &Lease, terms: &Arc<Terms>) -> (RenewRequest, ReleaseRequest) {
+    let (key, fence, attempt_id) = (lease.key.clone(), lease.fence, lease.attempt_id);
+    let renew = RenewRequest { key: key.clone(), fence, attempt_id, terms: Arc::clone(terms) };
+    (renew, ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms) })
+}
+
+/// Claims a batch and records it; every tenth one with some of everything else between.
+async fn operate(claiming: &Postgres, recording: &Postgres, terms: &Arc<Terms>, number: usize, batch: usize) {
+    let requests: Vec<_> = (0..batch).map(|id| claim_of(claiming, terms, &format!("OP-{number:05}-{id:03}"))).collect();
+    let mut leases = Vec::new();
+    for answer in claims(claiming, &requests).await.unwrap() {
+        let Ok(Claim::Granted(lease)) = answer else { panic!("{answer:?}") };
+        leases.push(lease);
+    }
+    let mixed = number.is_multiple_of(10);
+    if mixed {
+        let renewals = leases.iter().map(|lease| Step::Renew(presented(lease, terms).0)).collect();
+        answered(recording, renewals).await;
+        let lost: Vec<_> = requests.iter().take(20).map(|request| Step::Claim(Box::new(request.clone()))).collect();
+        answered(claiming, lost).await;
+    }
+    let records = leases.iter().enumerate().map(|(at, lease)| match at {
+        0..8 if mixed => Step::Release(presented(lease, terms).1),
+        8..16 if mixed => record_of(terms, lease, unknown(Category::DownstreamTimeout)),
+        16..24 if mixed => record_of(terms, lease, retryable(Category::DownstreamTimeout)),
+        _ => record_of(terms, lease, completed(b"{\"notice\":\"N-1\"}")),
+    });
+    answered(recording, records.collect()).await;
+    if mixed {
+        let duplicates = leases.iter().map(|lease| claim_of(claiming, terms, lease.key.id.as_str()));
+        answered(claiming, duplicates.map(|request| Step::Claim(Box::new(request))).collect()).await;
+    }
+}
+
+async fn answered(store: &Postgres, steps: Vec<Step>) -> Vec<StepAnswer> {
+    store.act(Arc::new(steps)).await.unwrap().into_iter().map(|answer| answer.expect("an answer")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fifty_thousand_operations_on_a_table_that_nobody_analysed_read_it_never_as_a_whole() {
+    const OPERATIONS: usize = 50_000;
+    let database = Database::new().await;
+    let options = || Options { connections_max: 2, ..options() };
+    let store = Postgres::open(&database.url(), options()).await.unwrap();
+    // It did not grant what it records, so it reads, locks and decides.
+    let elsewhere = Postgres::open(&database.url(), options()).await.unwrap();
+    let mut connection = PgConnection::connect(&database.url()).await.unwrap();
+    for table in TABLES {
+        run(&mut connection, &format!("ALTER TABLE {table} SET (autovacuum_enabled = off)")).await;
+    }
+    run(&mut connection, "SELECT pg_stat_force_next_flush()").await;
+    let (before, _) = scans(&mut connection).await;
+    let terms = escalates();
+    let (mut done, mut number) = (0, 0);
+    while done < OPERATIONS {
+        let batch = if number % 2 == 0 { 256 } else { 128 };
+        let recording = if number % 3 == 0 { &elsewhere } else { &store };
+        operate(&store, recording, &terms, number, batch).await;
+        done += batch;
+        number += 1;
+    }
+    // A backend tells what it counted when it ends, at the latest.
+    store.close().await;
+    elsewhere.close().await;
+    until("the stores' connections have ended", async || (database.stores().await == 0).then_some(())).await;
+    let (after, through_index) = scans(&mut connection).await;
+    assert!(through_index > 50_000, "{through_index} reads through an index were told");
+    assert_eq!(after, before, "{TABLES:?}, {through_index} reads of operations through an index");
+    let analysed = "SELECT count(*) FROM pg_stat_user_tables WHERE analyze_count + autoanalyze_count > 0";
+    let analysed: i64 = sqlx::query_scalar(analysed).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(analysed, 0, "nobody analysed a table");
+}
