@@ -100,6 +100,14 @@ impl Caller<'_> {
         loop {
             if let Some(connection) = &mut self.connection {
                 if let Ok(answered) = connection.post(path, body) {
+                    if answered.status == 503 {
+                        // Said by a server whose database did not answer in time: sent again as it is.
+                        println!("{path}: {}", answered.body);
+                        self.crew.repeated.fetch_add(1, Ordering::SeqCst);
+                        std::thread::sleep(Duration::from_millis(10));
+                        assert!(began.elapsed() < PATIENCE, "{path} is never answered");
+                        continue;
+                    }
                     assert!(answered.status < 500, "{path}: {}", answered.body);
                     self.crew.steps.fetch_add(1, Ordering::SeqCst);
                     return answered;

@@ -108,6 +108,11 @@ pub trait Keep: Send + Sync {
     fn sweep(&self, request: SweepRequest) -> BoxFuture<'_, Result<Swept>>;
     /// Unknown operations of these kinds whose question is due, with the store's time.
     fn due(&self, kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>>;
+    /// The same for somebody who asks now: where a store shares questions out among processes, nobody else is given
+    /// these for this long.
+    fn take_due(&self, kinds: Vec<KindName>, limit: usize, _hold_for: Duration) -> BoxFuture<'_, Result<Due>> {
+        self.due(kinds, limit)
+    }
     /// Writes what providers answered.
     fn reconcile(&self, answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
     /// Writes what people decided.

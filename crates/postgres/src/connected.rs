@@ -18,7 +18,7 @@ use crate::error::translate;
 use crate::row::Query;
 
 /// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded.
-const TUNED: &str = "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
+const TUNED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
      SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
 
 /// Several statements on one picture of the data.

@@ -40,6 +40,13 @@ impl Keep for Postgres {
         }))
     }
 
+    fn take_due(&self, kinds: Vec<KindName>, limit: usize, hold_for: Duration) -> BoxFuture<'_, Result<Due>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move {
+            Box::pin(store.answered(store.take_questions(&kinds, limit, hold_for))).await
+        }))
+    }
+
     fn reconcile(&self, answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>> {
         let store = self.clone();
         Box::pin(Self::detached(async move {
@@ -141,6 +148,18 @@ impl Postgres {
             .bind(slacks)
             .bind(micros(request.clock_slack));
         query.fetch_all(connection).await.map_err(translate)?.iter().map(row::key).collect()
+    }
+
+    /// Questions that are due, put off for everybody else: whoever takes them may die before they are answered.
+    async fn take_questions(&self, kinds: &[KindName], limit: usize, hold_for: Duration) -> Result<Due> {
+        let now = self.server_time().await?;
+        let names: Vec<&str> = kinds.iter().map(KindName::as_str).collect();
+        let mut transaction = self.inner.connected.begin().await?;
+        let query = row::query(&self.inner.sql.take_due).bind(now.as_micros()).bind(names).bind(count(limit));
+        let query = query.bind(now.plus(hold_for).as_micros());
+        let rows = query.fetch_all(&mut *transaction).await.map_err(translate)?;
+        transaction.commit().await.map_err(translate)?;
+        Ok(Due { now, entries: rows.iter().map(row::entry).collect::<Result<_>>()? })
     }
 
     async fn reconcile_all(&self, answers: &[ReconcileRequest], tries: &mut Tries<'_>) -> Result<Vec<Reconciled>> {

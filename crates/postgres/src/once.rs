@@ -29,10 +29,11 @@ impl Transact for Postgres {
         wait: Duration,
     ) -> BoxFuture<'a, Result<Entered>> {
         Box::pin(async move {
-            if !self.take_operation(connection, &request.key, wait).await? {
+            if !self.take_operation(connection, &request.key, wait).await.map_err(run_again)? {
                 return Ok(Entered::InFlight { retry_after: LOOK_AGAIN });
             }
-            let (entries, _) = self.read(connection, std::slice::from_ref(&request.key)).await?;
+            let key = std::slice::from_ref(&request.key);
+            let (entries, _) = self.read(connection, key).await.map_err(run_again)?;
             let answer = once(entries.get(&request.key), request)?;
             if answer == Once::Perform {
                 run(connection, statement("SAVEPOINT onefold_once")).await?;
@@ -101,10 +102,16 @@ async fn undo(connection: &mut PgConnection) -> Result<()> {
 fn refused(cause: sqlx::Error) -> Error {
     let unseen = matches!(fault(&cause), Fault::UniqueViolation { .. });
     let error = translate(cause);
-    if unseen || error.code() == DB_SERIALIZATION_RETRYABLE {
-        return Error::new(RUN_AGAIN, "the operation was performed by a transaction that this one cannot see")
-            .hint("roll back and run the whole transaction again, or begin it with READ COMMITTED")
-            .caused_by(error);
-    }
-    error
+    if unseen { again(error) } else { run_again(error) }
+}
+
+/// A transaction that could not be put into an order with others runs again as a whole.
+fn run_again(error: Error) -> Error {
+    if error.code() == DB_SERIALIZATION_RETRYABLE { again(error) } else { error }
+}
+
+fn again(cause: Error) -> Error {
+    Error::new(RUN_AGAIN, "the operation was performed by a transaction that this one cannot see")
+        .hint("roll back and run the whole transaction again, or begin it with READ COMMITTED")
+        .caused_by(cause)
 }

@@ -172,6 +172,12 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring
         let mut connection = connect.connect().await.map_err(translate)?;
         migrate::migrate(&mut connection, &sql, schema, options.clock.now()).await?;
         let keyring = load_keyring(&mut connection, &sql, &options).await?;
+        let durable = row::query(&sql.durability).fetch_one(&mut connection).await.map_err(translate)?;
+        if !row::get::<bool>(&durable, 0)? {
+            tracing::warn!(
+                "synchronous_commit or fsync is off on this database: what was acknowledged may be lost, and performed again"
+            );
+        }
         let found = row::query(&sql.clock).fetch_one(&mut connection).await.map_err(translate)?;
         let now = match options.time {
             Time::Server => row::time(&found, 0)?,

@@ -52,6 +52,7 @@ queries! {
     overdue = "ledger/overdue";
     held = "ledger/held";
     due = "ledger/due";
+    take_due = "ledger/take_due";
     list = "ledger/list";
     list_by_id = "ledger/list_by_id";
     list_by_business_key = "ledger/list_by_business_key";
@@ -83,6 +84,7 @@ queries! {
     add_key = "installation/add_key";
     clock = "installation/clock";
     session = "installation/session";
+    durability = "installation/durability";
     migrations_table = "installation/migrations_table";
     migrations_begun = "installation/migrations_begun";
     migrations_lock = "installation/migrations_lock";

@@ -32,7 +32,9 @@ impl<S: Store> Ledger<S> {
         if reconcilers.is_empty() {
             return Ok(0);
         }
-        let due = self.inner.store.due(reconcilers.keys().cloned().collect(), AT_ONCE).await?;
+        // Given back when the provider's time to answer is over, and some more for writing the answer.
+        let hold_for = self.inner.settings.ask_deadline * 2;
+        let due = self.inner.store.take_due(reconcilers.keys().cloned().collect(), AT_ONCE, hold_for).await?;
         let kinds = self.kinds();
         let mut asking = JoinSet::new();
         for entry in due.entries {

@@ -1,6 +1,7 @@
 //! The store behind this binary: an embedded file, or PostgreSQL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use onefold_core::error::DATABASE_UNAVAILABLE;
 use onefold_core::fingerprint::Keyring;
@@ -95,6 +96,7 @@ macro_rules! handed_on {
 impl Act for Database {
     handed_on! {
         act(steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+        lanes() -> usize;
         act_alone(step: &Step) -> Option<Result<StepAnswer>>;
     }
 }
@@ -103,6 +105,7 @@ impl Keep for Database {
     handed_on! {
         sweep(request: SweepRequest) -> BoxFuture<'_, Result<Swept>>;
         due(kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>>;
+        take_due(kinds: Vec<KindName>, limit: usize, hold_for: Duration) -> BoxFuture<'_, Result<Due>>;
         reconcile(answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
         resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
         prune(request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;

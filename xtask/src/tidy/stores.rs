@@ -14,6 +14,7 @@ const SQLITE_ONLY: &[&str] = &["queries/installation/raise_clock.sql"];
 /// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may
 /// be lent, and a round trip costs.
 const POSTGRES_ONLY: &[&str] = &[
+    "queries/installation/durability.sql",
     "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
     "queries/installation/schema.sql",
@@ -24,6 +25,7 @@ const POSTGRES_ONLY: &[&str] = &[
     "queries/ledger/lock.sql",
     "queries/ledger/lock_free.sql",
     "queries/ledger/settle_one.sql",
+    "queries/ledger/take_due.sql",
     "queries/ledger/try_lock.sql",
     "src/fresh.rs",
     "src/session.rs",

@@ -216,14 +216,14 @@ crate::codes! {
     /// The transaction must be run again
     RUN_AGAIN: Contention, status 503, retry Safe, owner Application, visible Redacted;
         summary "the transaction began before another one committed and can no longer write",
-        first_check "whether the transaction was begun with BEGIN IMMEDIATE",
-        safe_action "roll back and run the whole transaction again, begun with BEGIN IMMEDIATE",
+        first_check "how the transaction was begun: on SQLite with BEGIN IMMEDIATE, on PostgreSQL with READ COMMITTED",
+        safe_action "roll back and run the whole transaction again, on SQLite begun with BEGIN IMMEDIATE",
         escalation "the application's team";
     /// The database cannot be written
     DATABASE_READ_ONLY: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
-        summary "the database file or its folder does not allow writing",
-        first_check "owner and mode of the file and of its folder, and how the disk is mounted",
-        safe_action "give this user write permission on both, then start again",
+        summary "the database does not allow writing",
+        first_check "a file: its owner and mode, its folder's, and how the disk is mounted; a server: whether it is a standby, and its default_transaction_read_only",
+        safe_action "give this user write permission on file and folder, or name the primary server; then start again",
         escalation "the platform team";
     /// The database is damaged
     DATABASE_CORRUPT: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;

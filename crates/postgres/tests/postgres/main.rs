@@ -20,5 +20,6 @@ mod outages;
 mod pitfalls;
 mod plans;
 mod protocol;
+mod questions;
 mod server;
 mod transaction;
