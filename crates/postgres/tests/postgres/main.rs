@@ -9,6 +9,7 @@
 
 mod asking;
 mod conformance;
+mod constraints;
 mod cutter;
 mod edges;
 mod faults;
