@@ -26,7 +26,7 @@ impl Run {
     }
 
     /// The name that its figures are kept under.
-    fn kept_as(&self) -> String {
+    pub(crate) fn kept_as(&self) -> String {
         self.store.map_or_else(|| self.name.clone(), |store| format!("{}-{}", self.name, store.name()))
     }
 }

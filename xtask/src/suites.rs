@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::args::{Options, Size};
+use crate::args::{Options, Size, Store};
 use crate::services::{self, Service};
 use crate::step::{Context, Ready, Step, Tally, always};
 use crate::targets::{self, Group};
@@ -107,10 +107,11 @@ fn bench_smoke(context: &Context) -> Tally {
         Err(why) => return Tally::trouble(why),
     };
     let mut tally = Tally::default();
-    for name in names {
-        let run = bench::Run { name: name.clone(), size: Size::Smoke, store: None };
+    let on = |name: &str, store| bench::Run { name: name.to_owned(), size: Size::Smoke, store };
+    let runs = names.iter().map(|name| on(name, None)).chain([on("growth", Some(Store::Postgres))]);
+    for run in runs {
         let ended = bench::run(&context.root, &run, context.services.environment());
-        tally.add(ended.map_err(|why| format!("{name}: {why}")));
+        tally.add(ended.map_err(|why| format!("{}: {why}", run.kept_as())));
     }
     tally
 }
