@@ -21,6 +21,9 @@ use crate::row::Query;
 const TUNED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
      SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
 
+/// One statement.
+const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 /// Several statements on one picture of the data.
 const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
@@ -54,14 +57,21 @@ impl Connected {
     }
 
     async fn begin_with(&self, sql: &'static str) -> Result<Transaction> {
-        let mut used = self.take().await?;
-        sqlx::raw_sql(sql).execute(&mut *used.connection).await.map_err(translate)?;
-        Ok(Transaction { used })
+        Transaction::begin(self.take().await?, sql).await
     }
 
     /// The rows of a statement that is a commit of its own.
+    ///
+    /// The driver parses a statement and runs it in two messages. Between them a lent session may be another client's,
+    /// and what would be run is that client's statement: there it stays ours only inside a transaction.
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
         let mut used = self.take().await?;
+        if !self.named() {
+            let mut transaction = Transaction::begin(used, PLAIN).await?;
+            let rows = query.persistent(false).fetch_all(&mut *transaction).await.map_err(translate)?;
+            transaction.commit().await.map_err(translate)?;
+            return Ok(rows);
+        }
         let rows = query.fetch_all(&mut *used.connection).await;
         // Refused or not, the server has answered.
         used.answered = rows.as_ref().map_or_else(|cause| cause.as_database_error().is_some(), |_| true);
@@ -130,6 +140,11 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
+    async fn begin(mut used: Used, sql: &'static str) -> Result<Self> {
+        sqlx::raw_sql(sql).execute(&mut *used.connection).await.map_err(translate)?;
+        Ok(Self { used })
+    }
+
     pub(crate) async fn commit(self) -> sqlx::Result<()> {
         self.end("COMMIT").await
     }

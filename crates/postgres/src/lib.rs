@@ -84,6 +84,11 @@ impl Postgres {
         &self.inner.address
     }
 
+    /// Whether its statements have names: not where a pooler lends sessions out.
+    pub fn names_statements(&self) -> bool {
+        self.inner.connected.named()
+    }
+
     /// Runs to its end even if nobody waits any more: a statement that is cut short would hold its connection back.
     async fn detached<T: Send + 'static>(
         work: impl Future<Output = onefold_core::Result<T>> + Send + 'static,

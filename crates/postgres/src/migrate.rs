@@ -2,7 +2,7 @@
 
 use onefold_core::error::DATABASE_TOO_NEW;
 use onefold_core::{Error, Result, Timestamp};
-use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::translate;
 use crate::row;
@@ -46,17 +46,17 @@ pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<
     Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
 }
 
-/// Applies what the schema lacks. Starters wait for each other; one that finds nothing to do writes nothing.
+/// Applies what the schema lacks, in the caller's transaction. Starters wait for each other; one that finds nothing to
+/// do writes nothing.
 pub(crate) async fn migrate(
-    connection: &mut PgConnection,
+    transaction: &mut PgConnection,
     sql: &Sql,
     schema: Option<&str>,
     now: Timestamp,
 ) -> Result<()> {
-    if missing(connection, sql).await?.is_empty() {
+    if missing(transaction, sql).await?.is_empty() {
         return Ok(());
     }
-    let mut transaction = connection.begin().await.map_err(translate)?;
     let lock = row::query(&sql.migrations_lock).bind(schema.unwrap_or_default());
     lock.execute(&mut *transaction).await.map_err(translate)?;
     if let Some(schema) = schema {
@@ -64,10 +64,10 @@ pub(crate) async fn migrate(
         sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *transaction).await.map_err(translate)?;
     }
     row::query(&sql.migrations_table).execute(&mut *transaction).await.map_err(translate)?;
-    for migration in missing(&mut transaction, sql).await? {
+    for migration in missing(transaction, sql).await? {
         sqlx::raw_sql(migration.sql).execute(&mut *transaction).await.map_err(translate)?;
         let add = row::query(&sql.add_migration).bind(migration.version).bind(migration.name).bind(now.as_micros());
         add.execute(&mut *transaction).await.map_err(translate)?;
     }
-    transaction.commit().await.map_err(translate)
+    Ok(())
 }

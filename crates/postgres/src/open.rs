@@ -9,7 +9,7 @@ use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::ports::{Clock, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions as _, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
 use crate::clock::{StoreClock, Time};
 use crate::connected::Connected;
@@ -113,7 +113,8 @@ impl Postgres {
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let missing = Self::detached(async move {
             let mut connection = connect.connect().await.map_err(translate)?;
-            migrate::missing(&mut connection, &sql).await
+            let mut transaction = connection.begin().await.map_err(translate)?;
+            migrate::missing(&mut transaction, &sql).await
         });
         missing.await.map_err(|error| naming(&address, &error))
     }
@@ -164,21 +165,24 @@ fn naming(address: &str, error: &Error) -> Error {
     named.caused_by(error.share())
 }
 
-/// Migrates, loads the keys and hears the server's time, on a connection of its own.
+/// Migrates, loads the keys and hears the server's time, on a connection of its own and in one transaction: a session
+/// may be lent.
 async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring, Timestamp)> {
     let schema = options.schema.as_deref();
     let sql = Sql::new(schema);
     let opening = async {
         let mut connection = connect.connect().await.map_err(translate)?;
-        migrate::migrate(&mut connection, &sql, schema, options.clock.now()).await?;
-        let keyring = load_keyring(&mut connection, &sql, &options).await?;
-        let durable = row::query(&sql.durability).fetch_one(&mut connection).await.map_err(translate)?;
+        let mut transaction = connection.begin().await.map_err(translate)?;
+        migrate::migrate(&mut transaction, &sql, schema, options.clock.now()).await?;
+        let keyring = load_keyring(&mut transaction, &sql, &options).await?;
+        let durable = row::query(&sql.durability).fetch_one(&mut *transaction).await.map_err(translate)?;
         if !row::get::<bool>(&durable, 0)? {
             tracing::warn!(
                 "synchronous_commit or fsync is off on this database: what was acknowledged may be lost, and performed again"
             );
         }
-        let found = row::query(&sql.clock).fetch_one(&mut connection).await.map_err(translate)?;
+        let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
+        transaction.commit().await.map_err(translate)?;
         let now = match options.time {
             Time::Server => row::time(&found, 0)?,
             Time::Clock => options.clock.now(),

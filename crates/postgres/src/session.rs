@@ -13,7 +13,6 @@ use sqlx::{ConnectOptions as _, PgConnection};
 
 use crate::error::translate;
 use crate::open::{Options, Statements};
-use crate::row;
 use crate::sql::Sql;
 
 /// What a pooler says to a start-up parameter that it does not know: a violation of its protocol.
@@ -71,7 +70,8 @@ impl Session {
 }
 
 async fn began_with(connection: &mut PgConnection, mark: &str) -> sqlx::Result<bool> {
-    let found = row::query(&Sql::new(None).session).fetch_one(connection).await?;
+    // In one message: in a lent session nothing else is safe outside a transaction.
+    let found = sqlx::raw_sql(Sql::new(None).session).fetch_one(connection).await?;
     let known: Option<&str> = sqlx::Row::try_get(&found, 0)?;
     Ok(known == Some(mark))
 }

@@ -20,6 +20,7 @@ mod once;
 mod outages;
 mod pitfalls;
 mod plans;
+mod pooled;
 mod protocol;
 mod questions;
 mod server;
