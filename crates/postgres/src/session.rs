@@ -15,9 +15,6 @@ use crate::error::translate;
 use crate::open::{Options, Statements};
 use crate::sql::Sql;
 
-/// What a pooler says to a start-up parameter that it does not know: a violation of its protocol.
-const REFUSED: &str = "08P01";
-
 /// How this database is connected to, and whether statements may have names there.
 pub(crate) struct Session {
     pub(crate) connect: PgConnectOptions,
@@ -41,11 +38,7 @@ impl Session {
                     || Self { connect: marked, named: Arc::new(AtomicBool::new(true)), mark: mark.clone() };
                 Ok(if own { own_session() } else { lent(connect, mark) })
             }
-            Err(cause)
-                if cause.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() == Some(REFUSED) =>
-            {
-                Ok(lent(connect, mark))
-            }
+            Err(cause) if may_be_the_mark(&cause) => Ok(lent(connect, mark)),
             Err(cause) => Err(translate(cause)),
         }
     }
@@ -67,6 +60,13 @@ impl Session {
             })
         }
     }
+}
+
+/// Whether a connection was refused for what it began with. A pooler says that with a code of its own choice, so only
+/// what has another reason for sure is left out: a login, a missing database, no room, a server that starts or stops.
+fn may_be_the_mark(cause: &sqlx::Error) -> bool {
+    let code = cause.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    code.is_some_and(|code| !["28", "3D", "53", "57"].iter().any(|class| code.starts_with(class)))
 }
 
 async fn began_with(connection: &mut PgConnection, mark: &str) -> sqlx::Result<bool> {
