@@ -17,15 +17,18 @@ use crate::Postgres;
 use crate::error::translate;
 use crate::row::Query;
 
-/// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded.
+/// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded, and a
+/// process that stops half-way does not keep its rows from everybody else.
 const TUNED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
-     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'";
+     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 /// One statement.
-const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 /// Several statements on one picture of the data.
-const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; \
+     SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 /// The connections.
 pub(crate) struct Connected {
@@ -73,8 +76,9 @@ impl Connected {
             return Ok(rows);
         }
         let rows = query.fetch_all(&mut *used.connection).await;
-        // Refused or not, the server has answered.
-        used.answered = rows.as_ref().map_or_else(|cause| cause.as_database_error().is_some(), |_| true);
+        // Refused or not, the server has answered. One that does not take writes is not asked again: after a failover
+        // the next connection may reach another.
+        used.answered = rows.as_ref().map_or_else(is_answer, |_| true);
         rows.map_err(translate)
     }
 
@@ -97,6 +101,11 @@ impl Connected {
         }
         translate(cause)
     }
+}
+
+/// Whether a failed statement was refused by a server that others may ask.
+fn is_answer(cause: &sqlx::Error) -> bool {
+    cause.as_database_error().is_some_and(|said| said.code().as_deref() != Some("25006"))
 }
 
 /// A connection in use.
@@ -219,7 +228,9 @@ impl Tries<'_> {
             return false;
         }
         let clock = &self.store.inner.clock;
-        if clock.monotonic().saturating_sub(self.began) >= self.store.inner.options.try_for {
+        // Once in any case: an answer that did not come in time is asked for on another connection.
+        let over = clock.monotonic().saturating_sub(self.began) >= self.store.inner.options.try_for;
+        if self.number > 1 && over {
             return false;
         }
         metrics::counter!("onefold_store_retries_total", "store" => "postgres", "code" => error.code().as_str())

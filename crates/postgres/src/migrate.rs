@@ -18,7 +18,7 @@ pub struct Migration {
     sql: &'static str,
 }
 
-/// Makes a schema and goes there; `:schema` is its name.
+/// Makes a schema; `:schema` is its name.
 const SCHEMA: &str = include_str!("../queries/installation/schema.sql");
 
 /// Every migration of this version.
@@ -60,8 +60,14 @@ pub(crate) async fn migrate(
     let lock = row::query(&sql.migrations_lock).bind(schema.unwrap_or_default());
     lock.execute(&mut *transaction).await.map_err(translate)?;
     if let Some(schema) = schema {
-        let text = SCHEMA.replace(":schema", schema);
-        sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut *transaction).await.map_err(translate)?;
+        let absent =
+            row::query(&sql.schema_absent).bind(schema).fetch_one(&mut *transaction).await.map_err(translate)?;
+        if row::get(&absent, 0)? {
+            let make = AssertSqlSafe(SCHEMA.replace(":schema", schema));
+            sqlx::raw_sql(make).execute(&mut *transaction).await.map_err(translate)?;
+        }
+        let there = AssertSqlSafe(format!("SET LOCAL search_path = \"{schema}\""));
+        sqlx::raw_sql(there).execute(&mut *transaction).await.map_err(translate)?;
     }
     row::query(&sql.migrations_table).execute(&mut *transaction).await.map_err(translate)?;
     for migration in missing(transaction, sql).await? {

@@ -73,6 +73,9 @@ impl Options {
     }
 }
 
+/// Whatever the database's default is: starters that waited for each other must see what was done.
+const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
 impl Postgres {
     /// Connects, and creates and migrates the ledger's tables as needed.
     ///
@@ -81,7 +84,7 @@ impl Postgres {
     pub async fn open(url: &str, options: Options) -> Result<Self> {
         let (connect, address) = parse(url)?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
-        let probed = Self::detached(Session::probe(connect, options.clone()));
+        let probed = Self::detached(in_time(options.clone(), Session::probe(connect, options.clone())));
         let session = probed.await.map_err(|error| naming(&address, &error))?;
         let watch = session.watch();
         let pool = PgPoolOptions::new()
@@ -111,11 +114,11 @@ impl Postgres {
     pub async fn missing_migrations(url: &str, options: Options) -> Result<Vec<Migration>> {
         let (connect, address) = parse(url)?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
-        let missing = Self::detached(async move {
+        let missing = Self::detached(in_time(options, async move {
             let mut connection = connect.connect().await.map_err(translate)?;
-            let mut transaction = connection.begin().await.map_err(translate)?;
+            let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
             migrate::missing(&mut transaction, &sql).await
-        });
+        }));
         missing.await.map_err(|error| naming(&address, &error))
     }
 
@@ -172,7 +175,7 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring
     let sql = Sql::new(schema);
     let opening = async {
         let mut connection = connect.connect().await.map_err(translate)?;
-        let mut transaction = connection.begin().await.map_err(translate)?;
+        let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
         migrate::migrate(&mut transaction, &sql, schema, options.clock.now()).await?;
         let keyring = load_keyring(&mut transaction, &sql, &options).await?;
         let durable = row::query(&sql.durability).fetch_one(&mut *transaction).await.map_err(translate)?;
@@ -189,8 +192,13 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring
         };
         Ok((keyring, now))
     };
+    in_time(options.clone(), opening).await
+}
+
+/// For as long as the database may take to answer.
+async fn in_time<T>(options: Options, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
-        opened = opening => opened,
+        done = work => done,
         () = options.clock.sleep(options.answer_wait) => {
             Err(Error::new(DATABASE_UNAVAILABLE, "the database did not answer in time"))
         }

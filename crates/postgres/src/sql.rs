@@ -30,7 +30,7 @@ fn qualified(sql: &'static str, schema: Option<&str>) -> SqlStr {
     match schema {
         None => sql.into_sql_str(),
         Some(schema) => {
-            let sql: Arc<str> = sql.replace("onefold_", &format!("{schema}.onefold_")).into();
+            let sql: Arc<str> = sql.replace("onefold_", &format!("\"{schema}\".onefold_")).into();
             AssertSqlSafe(sql).into_sql_str()
         }
     }
@@ -85,6 +85,7 @@ queries! {
     clock = "installation/clock";
     session = "installation/session";
     durability = "installation/durability";
+    schema_absent = "installation/schema_absent";
     migrations_table = "installation/migrations_table";
     migrations_begun = "installation/migrations_begun";
     migrations_lock = "installation/migrations_lock";
@@ -98,7 +99,7 @@ mod tests {
 
     #[test]
     fn tables_are_found_in_the_schema_that_was_chosen() {
-        assert!(Sql::new(Some("ours")).find.as_str().contains("JOIN ours.onefold_operations AS o"));
+        assert!(Sql::new(Some("ours")).find.as_str().contains("JOIN \"ours\".onefold_operations AS o"));
         assert!(Sql::new(None).find.as_str().contains("JOIN onefold_operations AS o"));
     }
 

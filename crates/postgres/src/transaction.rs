@@ -3,9 +3,9 @@
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use onefold_core::Result;
-use onefold_core::error::Class;
+use onefold_core::error::{Class, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::ports::Committed;
+use onefold_core::{Error, Result};
 use sqlx::PgConnection;
 
 use crate::Postgres;
@@ -20,7 +20,13 @@ pub struct Tx {
 
 impl Tx {
     /// Commits; the answer comes after the commit is durable. An error means that nobody knows whether it was.
-    pub async fn commit(self) -> Result<()> {
+    ///
+    /// A transaction in which a statement failed, and whose error was not passed on, commits nothing and says so.
+    pub async fn commit(mut self) -> Result<()> {
+        // To COMMIT itself such a transaction answers as if all were well.
+        if let Err(cause) = sqlx::raw_sql("SAVEPOINT onefold_commit").execute(&mut *self.transaction).await {
+            return Err(not_committed(cause));
+        }
         self.transaction.commit().await.map_err(translate)
     }
 
@@ -28,6 +34,16 @@ impl Tx {
     pub async fn rollback(self) -> Result<()> {
         self.transaction.rollback().await.map_err(translate)
     }
+}
+
+fn not_committed(cause: sqlx::Error) -> Error {
+    let aborted = cause.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() == Some("25P02");
+    if !aborted {
+        return translate(cause);
+    }
+    Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a statement of the transaction failed, and its error was not passed on")
+        .hint("nothing was committed; let the work pass on the errors of its statements")
+        .caused_by(cause)
 }
 
 impl Deref for Tx {
@@ -51,7 +67,7 @@ impl Postgres {
     pub async fn begin(&self) -> Result<Tx> {
         let store = self.clone();
         let begun = Self::detached(async move { store.inner.connected.begin_users().await });
-        let (transaction, in_use) = begun.await?;
+        let (transaction, in_use) = Box::pin(self.answered(begun)).await?;
         Ok(Tx { transaction, _in_use: in_use })
     }
 

@@ -18,6 +18,7 @@ const POSTGRES_ONLY: &[&str] = &[
     "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
     "queries/installation/schema.sql",
+    "queries/installation/schema_absent.sql",
     "queries/installation/session.sql",
     "queries/ledger/act.sql",
     "queries/ledger/insert_if_free.sql",

@@ -80,13 +80,15 @@ impl Fault {
             "53100" => Self::OutOfSpace,
             "53300" => Self::TooManyConnections,
             "57014" => Self::QueryCancelled,
-            "57P01" | "57P02" | "57P03" => Self::Shutdown,
+            "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => Self::Shutdown,
             "25006" => Self::ReadOnly,
             "28000" | "28P01" => Self::LoginRefused,
             "3D000" => Self::NoSuchDatabase,
             "42501" | "3F000" => Self::NotAllowed,
             "XX001" | "XX002" => Self::Damaged,
-            _ if state.starts_with("08") => Self::ConnectionFailure,
+            // An idle transaction that was ended, a server without memory or disk: passing, and no defect of ours.
+            "25P03" | "53000" | "53200" | "53400" => Self::ConnectionFailure,
+            _ if state.starts_with("08") || state.starts_with("58") => Self::ConnectionFailure,
             _ => Self::Other { state: Arc::from(state) },
         }
     }

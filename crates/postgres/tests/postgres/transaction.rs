@@ -256,3 +256,16 @@ async fn a_transaction_that_is_dropped_half_way_leaves_nothing() {
     bank.store.transaction(async |connection| add(connection, 1, -10).await).await.unwrap();
     assert_eq!(bank.amounts().await, [90, 100]);
 }
+
+#[tokio::test]
+async fn a_swallowed_error_beside_the_work_commits_nothing_and_says_so() {
+    let schema = crate::harness::Schema::new();
+    let store = schema.open().await.unwrap();
+    let ran = store
+        .transaction(async |connection| {
+            let _ = sqlx::query("SELECT 1 / 0").execute(&mut *connection).await;
+            Ok(())
+        })
+        .await;
+    assert_eq!(ran.unwrap_err().code(), onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED);
+}
