@@ -165,7 +165,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     let context = Context { config, json: shared.json, faults };
     match command {
         Command::Serve(_) => serve::serve(&context).await,
-        Command::Run(args) => run::run(&context, args).await,
+        Command::Run(args) => Box::pin(run::run(&context, args)).await,
         Command::Operations(args) => operations::operations(&context, args).await,
         Command::Incidents(args) => incidents::incidents(&context, args).await,
         Command::Prune(args) => prune::prune(&context, &args).await,
