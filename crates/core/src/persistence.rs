@@ -8,6 +8,7 @@ mod conflict;
 mod constraints;
 mod fault;
 mod granted;
+mod rerun;
 
 pub use conflict::{
     Commutative, CompareAndSet, ConcurrencyConflict, Current, Transitioned, retry_on_conflict, transition,
@@ -15,3 +16,4 @@ pub use conflict::{
 pub use constraints::Constraints;
 pub use fault::Fault;
 pub use granted::Granted;
+pub use rerun::rerun_after;

@@ -1,9 +1,9 @@
 //! The user's own transactions on the ledger's database.
 
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
-use onefold_core::error::{Class, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
+use onefold_core::persistence::rerun_after;
 use onefold_core::ports::Committed;
 use onefold_core::{Error, Result};
 use sqlx::PgConnection;
@@ -76,16 +76,15 @@ impl Postgres {
     /// What may only happen after the commit takes the [`Committed`] token. A commit whose answer was lost is an error
     /// and never run again: nobody knows whether it took hold.
     pub async fn transaction<T>(&self, work: impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
-        let mut tries = 1;
+        let mut runs = 1;
         loop {
-            match self.run(&work).await {
-                Err(error) if tries < 3 && error.code().descriptor().class == Class::Contention => {
-                    let [draw, ..] = self.inner.options.random.bytes();
-                    self.inner.clock.sleep(Duration::from_millis(20 * tries + u64::from(draw) / 8)).await;
-                    tries += 1;
-                }
-                ended => return ended,
-            }
+            let ended = self.run(&work).await;
+            let [draw, ..] = self.inner.options.random.bytes();
+            let Some(wait) = ended.as_ref().err().and_then(|error| rerun_after(error, runs, draw)) else {
+                return ended;
+            };
+            self.inner.clock.sleep(wait).await;
+            runs += 1;
         }
     }
 

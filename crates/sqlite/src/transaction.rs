@@ -1,9 +1,9 @@
 //! The user's own transactions on the ledger's file.
 
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
 
-use onefold_core::error::{Class, DATABASE_BUSY};
+use onefold_core::error::DATABASE_BUSY;
+use onefold_core::persistence::rerun_after;
 use onefold_core::ports::Committed;
 use onefold_core::{Error, Result};
 use sqlx::SqliteConnection;
@@ -66,16 +66,15 @@ impl Sqlite {
     /// What may only happen after the commit takes the [`Committed`] token. Where the future must be `Send`, as in a
     /// handler, let `work` own what it needs (`async move`): borrowed captures do not compile there.
     pub async fn transaction<T>(&self, work: impl AsyncFn(&mut SqliteConnection) -> Result<T>) -> Result<Committed<T>> {
-        let mut tries = 1;
+        let mut runs = 1;
         loop {
-            match self.run(&work).await {
-                Err(error) if tries < 3 && error.code().descriptor().class == Class::Contention => {
-                    let [draw, ..] = self.inner.options.random.bytes();
-                    self.inner.clock.sleep(Duration::from_millis(20 * tries + u64::from(draw) / 8)).await;
-                    tries += 1;
-                }
-                ended => return ended,
-            }
+            let ended = self.run(&work).await;
+            let [draw, ..] = self.inner.options.random.bytes();
+            let Some(wait) = ended.as_ref().err().and_then(|error| rerun_after(error, runs, draw)) else {
+                return ended;
+            };
+            self.inner.clock.sleep(wait).await;
+            runs += 1;
         }
     }
 
