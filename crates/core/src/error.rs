@@ -39,7 +39,7 @@ pub struct Error {
 struct More {
     native: Option<&'static str>,
     violations: Vec<Violation>,
-    facts: Vec<(&'static str, String)>,
+    facts: Vec<(&'static str, serde_json::Value)>,
 }
 
 impl Error {
@@ -78,13 +78,13 @@ impl Error {
 
     /// The same with a further member of its problem, for clients that act on it.
     #[must_use]
-    pub fn with_fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn with_fact(mut self, name: &'static str, value: impl Into<serde_json::Value>) -> Self {
         self.more().facts.push((name, value.into()));
         self
     }
 
     /// The further members of its problem.
-    pub fn facts(&self) -> &[(&'static str, String)] {
+    pub fn facts(&self) -> &[(&'static str, serde_json::Value)] {
         self.more.as_ref().map_or(&[], |more| &more.facts)
     }
 

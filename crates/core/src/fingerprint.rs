@@ -26,6 +26,8 @@ pub struct Fingerprint {
 /// A request that can be fingerprinted in the mode a stored entry was, whatever the present mode is.
 #[derive(Debug, Clone)]
 pub struct Subject {
+    /// What the input stands in, compared byte by byte in every mode.
+    around: Arc<[u8]>,
     input: Arc<[u8]>,
     current: Fingerprint,
     keys: Arc<Keyring>,
@@ -34,9 +36,20 @@ pub struct Subject {
 impl Subject {
     /// Fingerprints `input` in `mode` with the current key.
     pub fn new(input: impl Into<Arc<[u8]>>, mode: &Mode, keys: &Arc<Keyring>) -> Result<Self> {
-        let input = input.into();
-        let current = digest(&input, mode, keys.current())?;
-        Ok(Self { input, current, keys: Arc::clone(keys) })
+        Self::within([], input, mode, keys)
+    }
+
+    /// The same for an input that stands in something, such as a body in a request: `around` is compared byte by byte,
+    /// whatever the mode.
+    pub fn within(
+        around: impl Into<Arc<[u8]>>,
+        input: impl Into<Arc<[u8]>>,
+        mode: &Mode,
+        keys: &Arc<Keyring>,
+    ) -> Result<Self> {
+        let (around, input) = (around.into(), input.into());
+        let current = digest(&around, &input, mode, keys.current())?;
+        Ok(Self { around, input, current, keys: Arc::clone(keys) })
     }
 
     /// The fingerprint to store with a new entry.
@@ -53,16 +66,16 @@ impl Subject {
             Error::new(FINGERPRINT_KEY_MISSING, format!("the stored fingerprint was made with key {}", stored.key_id.0))
         })?;
         // A request without a canonical form cannot be the one that had it.
-        Ok(digest(&self.input, &stored.mode, key).is_ok_and(|print| print.digest == stored.digest))
+        Ok(digest(&self.around, &self.input, &stored.mode, key).is_ok_and(|print| print.digest == stored.digest))
     }
 }
 
-fn digest(input: &[u8], mode: &Mode, key: &FingerprintKey) -> Result<Fingerprint> {
+fn digest(around: &[u8], input: &[u8], mode: &Mode, key: &FingerprintKey) -> Result<Fingerprint> {
     let label = mode.to_string();
     let digest = match mode {
-        Mode::Raw => key.digest(&label, input),
-        Mode::Canonical => key.digest(&label, &canonical::form(input)?),
-        Mode::Fields(pointers) => key.digest(&label, &fields::form(input, pointers)?),
+        Mode::Raw => key.digest(&label, around, input),
+        Mode::Canonical => key.digest(&label, around, &canonical::form(input)?),
+        Mode::Fields(pointers) => key.digest(&label, around, &fields::form(input, pointers)?),
     };
     Ok(Fingerprint { mode: mode.clone(), key_id: key.id(), digest })
 }
@@ -114,6 +127,24 @@ mod tests {
         let lost = Arc::new(Keyring::new(FingerprintKey::new(KeyId(9), [9; 32]), Vec::new()));
         let stored = subject("x", &Mode::Raw, &keys(1)).fingerprint().clone();
         assert_eq!(subject("x", &Mode::Raw, &lost).matches(&stored).unwrap_err().code(), FINGERPRINT_KEY_MISSING);
+    }
+
+    #[test]
+    fn what_an_input_stands_in_is_compared_in_every_mode() {
+        let keys = keys(1);
+        let of = |around: &str, input: &str, mode: &Mode| {
+            Subject::within(around.as_bytes(), input.as_bytes(), mode, &keys).unwrap()
+        };
+        for mode in [Mode::Raw, Mode::Canonical, Mode::fields(["/a"]).unwrap()] {
+            let stored = of("POST", "{\"a\":1}", &mode).fingerprint().clone();
+            assert!(of("POST", "{\"a\":1}", &Mode::Raw).matches(&stored).unwrap(), "{mode}");
+            for around in ["PATCH", "", "POST{"] {
+                assert!(!of(around, "{\"a\":1}", &mode).matches(&stored).unwrap(), "{mode} {around}");
+            }
+        }
+        // Where one ends and the other begins counts too.
+        assert_ne!(of("a", "bc", &Mode::Raw).fingerprint(), of("ab", "c", &Mode::Raw).fingerprint());
+        assert_eq!(of("", "x", &Mode::Raw).fingerprint(), subject("x", &Mode::Raw, &keys).fingerprint());
     }
 
     #[test]

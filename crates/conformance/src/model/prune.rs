@@ -59,10 +59,11 @@ fn drop_result(data: &mut Data, entry: &Entry, now: Timestamp) {
     let Some((_, stored)) = data.entries.get_mut(&entry.key) else {
         return;
     };
-    if let Some(StoredResult::Kept { bytes, .. }) = &entry.result {
+    if let Some(StoredResult::Kept { content_type, bytes }) = &entry.result {
         let digest = Digest::of(bytes);
         let reference = entry.evidence_ref.clone();
-        stored.result = Some(StoredResult::Digest { bytes: bytes.len() as u64, digest, reference });
+        let content_type = Some(content_type.clone());
+        stored.result = Some(StoredResult::Digest { content_type, bytes: bytes.len() as u64, digest, reference });
         stored.updated_at = now;
     }
 }

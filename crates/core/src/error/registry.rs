@@ -387,6 +387,72 @@ crate::codes! {
         first_check "how the caller builds its key",
         safe_action "send a key of its own for every request, such as a UUID",
         escalation "the caller's team";
+    /// The idempotency key was used for another request
+    IDEMPOTENCY_KEY_REUSED: Conflict, status 422, retry Never, owner Caller, visible External;
+        summary "the same key arrived before with another method, query, content type or body",
+        first_check "how the caller makes its keys: one for each request it means",
+        safe_action "send a new key for a new request; for the old one send what was sent first",
+        escalation "the caller's team";
+    /// The same request is under way
+    OPERATION_IN_FLIGHT: Conflict, status 409, retry AfterBackoff, owner Caller, visible External;
+        summary "a request with this key is being performed and did not end while this one waited",
+        first_check "nothing: it ends by its deadline at the latest",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the service's team, when it never ends";
+    /// The operation waits for its next attempt
+    OPERATION_WAITING: Conflict, status 409, retry AfterBackoff, owner Caller, visible External;
+        summary "an earlier attempt failed and the next one may not start yet",
+        first_check "nothing: the schedule of the failure decides when",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the service's team, when it never succeeds";
+    /// Nobody knows whether it took hold
+    OUTCOME_UNKNOWN: Conflict, status 409, retry OperatorDecides, owner Operator, visible External;
+        summary "the request was sent on and its answer is not known; it may have taken hold",
+        first_check "the incident of the operation, and what the service shows for its key",
+        safe_action "ask again later with the same key; a new key may make it happen twice",
+        escalation "the team that owns the service, with the operation's reference";
+    /// It was done, and its answer cannot be shown
+    RESULT_UNAVAILABLE: Duplicate, status 409, retry Never, owner Caller, visible External;
+        summary "the request took hold before, but its answer was streamed, too large, or past its retention",
+        first_check "the service itself, by what the request created",
+        safe_action "read the result from the service; the request is not performed again",
+        escalation "the service's team";
+    /// The body arrives too slowly
+    REQUEST_TOO_SLOW: Validation, status 408, retry Safe, owner Caller, visible External;
+        summary "the body did not arrive whole within its time; nothing was performed",
+        first_check "the network between the caller and here",
+        safe_action "send the same request again",
+        escalation "the platform team, when it persists";
+    /// Too much is under way
+    TOO_BUSY: Operational, status 503, retry AfterBackoff, owner Platform, visible External;
+        summary "this process has as many requests or bodies in its hands as it may; nothing was performed",
+        first_check "which route holds them, and whether its upstream is slow",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the platform team, for more room";
+    /// The dependency is given a rest
+    BREAKER_OPEN: Dependency, status 503, retry AfterBackoff, owner Platform, visible External;
+        summary "calls to the dependency failed so often that it is not called for a while; nothing was performed",
+        first_check "the dependency's own status",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the dependency's team";
+    /// Too many calls at once
+    BULKHEAD_FULL: Dependency, status 503, retry AfterBackoff, owner Platform, visible External;
+        summary "as many calls to the dependency are under way as may be; nothing was performed",
+        first_check "whether the dependency answers slowly",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the dependency's team";
+    /// Too many calls in this time
+    RATE_EXCEEDED: Dependency, status 429, retry AfterBackoff, owner Caller, visible External;
+        summary "the dependency is called as often as its declared rate allows; nothing was performed",
+        first_check "who calls, and the declared rate",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the team that owns the route";
+    /// The upstream does not answer
+    UPSTREAM_UNREACHABLE: Dependency, status 502, retry AfterBackoff, owner Platform, visible External;
+        summary "no connection to the upstream could be made; nothing was sent and nothing was performed",
+        first_check "whether the upstream runs, and whether its address in the route is right",
+        safe_action "send the same request with the same key again after Retry-After",
+        escalation "the upstream's team";
     /// The event's contract is broken
     EVENT_CONTRACT_INVALID: Contract, status 400, retry Never, owner UpstreamProducer, visible Redacted;
         summary "a message does not have the shape that its contract promises",

@@ -27,14 +27,18 @@ impl FingerprintKey {
         self.id
     }
 
-    /// HMAC-SHA-256 over the label, a zero byte and the form.
-    pub(super) fn digest(&self, label: &str, form: &[u8]) -> [u8; 32] {
+    /// HMAC-SHA-256 over the label, a zero byte, what the form stands in with its length (if it does), and the form.
+    pub(super) fn digest(&self, label: &str, around: &[u8], form: &[u8]) -> [u8; 32] {
         // A key shorter than a block is padded with zeros: the same as HMAC over the 32 bytes.
         let mut block = [0; 64];
         block[..32].copy_from_slice(&self.secret);
         let mut mac = Hmac::<Sha256>::new(&block.into());
         mac.update(label.as_bytes());
         mac.update(&[0]);
+        if !around.is_empty() {
+            mac.update(&(around.len() as u64).to_be_bytes());
+            mac.update(around);
+        }
         mac.update(form);
         mac.finalize().into_bytes().into()
     }
@@ -56,8 +60,19 @@ pub struct Keyring {
 impl Keyring {
     /// A name that stands for another one in logs: the same for the same, and nobody without the key can tell for whom.
     pub fn pseudonym(&self, name: &str) -> String {
-        let digest = self.current().digest("pseudonym", name.as_bytes());
+        let digest = self.current().digest("pseudonym", &[], name.as_bytes());
         digest[..16].iter().map(|byte| char::from(b"abcdefghijklmnop"[usize::from(byte & 15)])).collect()
+    }
+
+    /// What stands for a caller in the ids of its operations: 128 bits that nobody without the key can lead back.
+    ///
+    /// Always made with the oldest key: a mark that changed with the key would make yesterday's operations new.
+    pub fn mark(&self, tenant: &str, caller: &str) -> [u8; 16] {
+        let oldest = self.old.iter().chain([&self.current]).min_by_key(|key| key.id).unwrap_or(&self.current);
+        let digest = oldest.digest("caller", tenant.as_bytes(), caller.as_bytes());
+        let mut mark = [0; 16];
+        mark.copy_from_slice(&digest[..16]);
+        mark
     }
 
     /// A ring that digests with `current` and still reads `old`.
@@ -79,6 +94,15 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_callers_mark_outlives_a_new_key() {
+        let key = |id: u8| FingerprintKey::new(KeyId(u32::from(id)), [id; 32]);
+        let (before, after) = (Keyring::new(key(1), Vec::new()), Keyring::new(key(2), vec![key(1)]));
+        assert_eq!(before.mark("t", "alice"), after.mark("t", "alice"));
+        assert_ne!(before.mark("t", "alice"), before.mark("t", "bob"));
+        assert_ne!(before.mark("t", "alice"), before.mark("u", "alice"));
+    }
 
     #[test]
     fn a_key_does_not_print_its_secret() {

@@ -62,6 +62,8 @@ pub enum StoredResult {
     },
     /// Too large, or past its retention: a duplicate is told so, and never performed again.
     Digest {
+        /// What they were.
+        content_type: Option<Arc<str>>,
         /// How many there were.
         bytes: u64,
         /// What they hash to.
@@ -100,9 +102,12 @@ impl StoredResult {
     #[must_use]
     pub fn dropped(self, reference: Option<&Arc<str>>) -> Self {
         match self {
-            Self::Kept { bytes, .. } => {
-                Self::Digest { bytes: bytes.len() as u64, digest: Digest::of(&bytes), reference: reference.cloned() }
-            }
+            Self::Kept { content_type, bytes } => Self::Digest {
+                content_type: Some(content_type),
+                bytes: bytes.len() as u64,
+                digest: Digest::of(&bytes),
+                reference: reference.cloned(),
+            },
             Self::Digest { .. } => self,
         }
     }

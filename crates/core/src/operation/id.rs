@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, OPERATION_ID_INVALID, Result};
@@ -54,6 +56,19 @@ impl OperationId {
         Self::stored(&format!("{}:{}", self.0, template_value(suffix)))
     }
 
+    /// The id of what a caller asks for under its own key: `{key}@{mark}`, `@` and `%` in the key encoded. The mark comes
+    /// last, so that rising keys give rising ids.
+    pub fn of_caller(key: &str, mark: [u8; 16]) -> Result<Self> {
+        let key = Self::parse(key)?.0.replace('%', "%25").replace('@', "%40");
+        Self::stored(&format!("{key}@{}", URL_SAFE_NO_PAD.encode(mark)))
+    }
+
+    /// The key that its caller gave: what stands before the mark, decoded; the whole id where it has none.
+    pub fn callers_key(&self) -> String {
+        let key = self.0.rsplit_once('@').map_or(&*self.0, |(key, _)| key);
+        key.replace("%40", "@").replace("%25", "%")
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -96,6 +111,18 @@ mod tests {
         assert!(OperationId::parse(&"x".repeat(255)).is_ok());
         assert!(OperationId::stored(&"x".repeat(1024)).is_ok());
         assert!(OperationId::stored(&"x".repeat(1025)).is_err());
+    }
+
+    #[test]
+    fn two_callers_with_one_key_have_two_ids_and_each_leads_back_to_the_key() {
+        let id = |key: &str, mark: u8| OperationId::of_caller(key, [mark; 16]).unwrap();
+        assert_eq!(id("K-1", 0).as_str(), "K-1@AAAAAAAAAAAAAAAAAAAAAA");
+        assert_ne!(id("K-1", 0), id("K-1", 1));
+        assert_ne!(id("K@", 0), id("K%40", 0));
+        for key in ["K-1", "a@b", "50%", "%40", "%2540@"] {
+            assert_eq!(id(key, 7).callers_key(), key);
+        }
+        assert!(id("K-1", 1) < id("K-2", 0));
     }
 
     #[test]

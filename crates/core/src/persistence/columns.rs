@@ -167,9 +167,13 @@ fn result_cells(result: Option<&StoredResult>) -> [Cell<'_>; 5] {
         Some(StoredResult::Kept { content_type, bytes }) => {
             [Cell::Blob(bytes), text(content_type), Cell::Null, Cell::Null, Cell::Null]
         }
-        Some(StoredResult::Digest { bytes, digest, reference }) => {
-            [Cell::Null, Cell::Null, number(*bytes), Cell::Blob(&digest.0), opt_text(reference.as_ref())]
-        }
+        Some(StoredResult::Digest { content_type, bytes, digest, reference }) => [
+            Cell::Null,
+            opt_text(content_type.as_ref()),
+            number(*bytes),
+            Cell::Blob(&digest.0),
+            opt_text(reference.as_ref()),
+        ],
     }
 }
 
@@ -330,8 +334,9 @@ impl<'a, C: Columns> Reader<'a, C> {
             (Some(bytes), Some(content_type), _, _) => {
                 Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) })
             }
-            (_, _, Some(size), Some(digest)) => {
-                Some(StoredResult::Digest { bytes: u64::try_from(size).unwrap_or(0), digest, reference })
+            (_, content_type, Some(size), Some(digest)) => {
+                let bytes = u64::try_from(size).unwrap_or(0);
+                Some(StoredResult::Digest { content_type, bytes, digest, reference })
             }
             _ => None,
         })

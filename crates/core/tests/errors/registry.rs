@@ -33,13 +33,13 @@ fn the_source_texts_codes_keep_their_names() {
 fn a_status_is_one_that_its_class_allows() {
     for code in ALL {
         let allowed: &[u16] = match code.descriptor().class {
-            Class::Validation => &[400, 405, 413, 415, 422],
+            Class::Validation => &[400, 405, 408, 413, 415, 422],
             Class::DomainRule | Class::Conflict => &[409, 422],
             Class::Authorization => &[401, 403],
             Class::NotFound => &[404],
             Class::Duplicate | Class::OptimisticLock => &[409],
             Class::Contention | Class::Process | Class::Operational => &[503],
-            Class::Dependency => &[503, 504],
+            Class::Dependency => &[429, 502, 503, 504],
             Class::Contract => &[400, 409, 500],
             Class::Bug => &[500],
         };

@@ -192,7 +192,7 @@ pub(crate) fn shown(result: StoredResult) -> (Option<Box<RawValue>>, Option<Resu
                 .or_else(|_| RawValue::from_string(serde_json::Value::String(text).to_string()));
             (raw.ok(), None)
         }
-        StoredResult::Digest { bytes, digest, reference } => {
+        StoredResult::Digest { bytes, digest, reference, .. } => {
             let digest = hexadecimal(&digest.0);
             (None, Some(ResultNotKept { bytes, digest, reference: reference.as_deref().map(str::to_owned) }))
         }

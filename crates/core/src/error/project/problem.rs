@@ -38,7 +38,7 @@ pub struct Problem {
     pub violations: Vec<Violation>,
     /// What else a client may act on, such as `expectedVersion` and `actualVersion`.
     #[serde(flatten)]
-    pub facts: BTreeMap<String, String>,
+    pub facts: BTreeMap<String, serde_json::Value>,
 }
 
 /// One thing that is wrong with what was sent, or worth a warning.

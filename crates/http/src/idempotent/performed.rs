@@ -1,0 +1,30 @@
+//! What came of sending a request on.
+
+use axum::response::Response;
+use onefold_core::call::{Happened, Sent};
+
+/// No answer came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Why not.
+    pub happened: Happened,
+    /// Whether a byte of the request left this process.
+    pub sent: Sent,
+    /// In a sentence, without addresses and values.
+    pub detail: String,
+}
+
+impl Unanswered {
+    /// No connection: nothing was sent.
+    pub fn not_sent(happened: Happened, detail: impl Into<String>) -> Self {
+        Self { happened, sent: Sent::Nothing, detail: detail.into() }
+    }
+
+    /// Something was sent, or may have been.
+    pub fn lost(happened: Happened, detail: impl Into<String>) -> Self {
+        Self { happened, sent: Sent::Something, detail: detail.into() }
+    }
+}
+
+/// What came of sending a request on.
+pub type Answered = Result<Response, Unanswered>;
