@@ -10,7 +10,8 @@
 //! | `ledger` | the handle: declares kinds, starts and stops |
 //! | `kind` | the typed declaration of a kind |
 //! | `operation` | one operation: claim it, perform it, or run it in a transaction |
-//! | `perform` | around an outside effect: deadline, heartbeat, record |
+//! | `perform` | around an outside effect, typed: claim, perform, answer from the record |
+//! | `performing` | a grant at work in this process: detached, deadline, heartbeat, record |
 //! | `attempt` | what a closure is handed; `may_send` |
 //! | `call` | what a failed call means |
 //! | `held` | a lease in the caller's hand |
@@ -36,6 +37,7 @@ mod once;
 mod operation;
 mod outside;
 mod perform;
+mod performing;
 mod pruner;
 mod reconciler;
 mod recorder;
@@ -51,10 +53,11 @@ pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
 pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
 pub use ledger::{KindHandle, Ledger, Started};
 pub use meter::processed;
-pub use once::Once;
+pub use once::{Once, Within};
 pub use operation::Operation;
 pub use outside::OutsideClaim;
 pub use perform::{Performed, Rejection};
+pub use performing::{Concluded, Ending, Performing, Silence, Taking};
 pub use pruner::FileArchive;
 pub use settings::Settings;
 pub use shutdown::Shutdown;
