@@ -14,6 +14,7 @@
 //! | `performing` | a grant at work in this process: detached, deadline, heartbeat, record |
 //! | `attempt` | what a closure is handed; `may_send` |
 //! | `call` | what a failed call means |
+//! | `dependency` | what is called outside: breaker, bulkhead, rate |
 //! | `held` | a lease in the caller's hand |
 //! | `outside` | callers outside the process |
 //! | `front` | one at a time outside, batches inside |
@@ -26,6 +27,7 @@
 
 mod attempt;
 mod call;
+mod dependency;
 mod every;
 mod front;
 mod held;
@@ -48,6 +50,7 @@ mod system;
 
 pub use attempt::{Attempt, Quiet, TooLate};
 pub use call::CallFailure;
+pub use dependency::{Because, Breaker, Dependency, Limits, Pass, Rate, Refused};
 pub use held::{Claimed, HeldLease, Settled};
 pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
 pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
