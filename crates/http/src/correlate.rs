@@ -24,6 +24,14 @@ impl Correlation {
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok()
     }
+
+    /// What is done for that request somewhere else, under the same id.
+    pub(crate) async fn carried<T>(correlation: Option<Self>, work: impl Future<Output = T>) -> T {
+        match correlation {
+            Some(correlation) => CURRENT.scope(correlation, work).await,
+            None => work.await,
+        }
+    }
 }
 
 /// Gives every request a correlation id, every answer that id, and counts both. A layer for `from_fn`.

@@ -20,18 +20,23 @@
 //!
 //! | file | what it does |
 //! |---|---|
+//! | `idempotent` | `Idempotency-Key`: a request takes hold once |
+//! | `caller` | whose request it is |
 //! | `rejection` | an error as `application/problem+json`, and as a log line |
 //! | `extract` | bodies, queries, paths and headers; each mistake with its place |
 //! | `respond` | a use case's own result as an answer |
 //! | `correlate` | the correlation id of every request, and its metrics |
 //! | `panics` | a panic is a defect of ours, answered without its message |
 
+mod caller;
 mod correlate;
 mod extract;
+pub mod idempotent;
 mod panics;
 mod rejection;
 mod respond;
 
+pub use caller::{Anonymous, Caller, FromRequest, Identify};
 pub use correlate::{Correlation, correlate};
 pub use extract::{Body, Path, Query, required_header};
 pub use panics::{PanicLayer, catch_panics, log_panics};
