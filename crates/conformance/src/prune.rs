@@ -126,8 +126,12 @@ pub async fn a_result_is_dropped_and_its_id_stays<H: Harness>() {
     let rules = vec![(terms.kind.clone(), rule)];
     assert_eq!(pruned(&scene, all_of(rules.clone())).await, Pruned { results: 1, ..Pruned::default() });
     assert_eq!(pruned(&scene, all_of(rules.clone())).await, Pruned::default(), "it is dropped once");
-    let digest =
-        StoredResult::Digest { content_type: Some(Arc::from("application/json")), bytes: 7, digest: Digest::of(b"{\"n\":1}"), reference: Some(Arc::from("doc/1")) };
+    let digest = StoredResult::Digest {
+        content_type: Some(Arc::from("application/json")),
+        bytes: 7,
+        digest: Digest::of(b"{\"n\":1}"),
+        reference: Some(Arc::from("doc/1")),
+    };
     match scene.claim(scene.claim_of(&terms, "A")).await {
         Claim::Replay(replay) => assert_eq!((replay.status, replay.result), (Status::Completed, Some(digest))),
         other => panic!("{other:?}"),

@@ -228,8 +228,12 @@ pub async fn an_oversized_result_is_kept_as_its_digest<H: Harness>() {
         assert_eq!(again, Recorded::Already { status: Status::Completed });
     }
     assert_eq!(scene.entry(&key(&terms, "SMALL")).await.result, Some(StoredResult::json(&b"12345678"[..])));
-    let digest =
-        StoredResult::Digest { content_type: Some(Arc::from("application/json")), bytes: 9, digest: Digest::of(b"123456789"), reference: Some(Arc::from("archive/9")) };
+    let digest = StoredResult::Digest {
+        content_type: Some(Arc::from("application/json")),
+        bytes: 9,
+        digest: Digest::of(b"123456789"),
+        reference: Some(Arc::from("archive/9")),
+    };
     assert_eq!(scene.entry(&key(&terms, "LARGE")).await.result, Some(digest));
 }
 

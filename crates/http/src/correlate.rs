@@ -24,6 +24,18 @@ impl Correlation {
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok()
     }
+
+    /// That of a request with these headers, on this route.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn of(headers: &HeaderMap, route: Option<String>) -> Self {
+        Self(correlation_id(headers), route)
+    }
+
+    /// Answers a request as one with this correlation.
+    #[cfg(feature = "gateway")]
+    pub(crate) async fn around<F: Future>(self, answering: F) -> F::Output {
+        CURRENT.scope(self, answering).await
+    }
 }
 
 /// Gives every request a correlation id, every answer that id, and counts both. A layer for `from_fn`.

@@ -89,13 +89,20 @@ fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body
         let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
         json.and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned())
     });
+    let result = |value: &serde_json::Value| match &question.result {
+        None => value.clone(),
+        Some(pointer) => {
+            let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+            whole.pointer(pointer).cloned().unwrap_or_default()
+        }
+    };
     match (status, found) {
         (status, Some(Some(value))) if status.is_success() || status == StatusCode::CONFLICT => {
             let reference = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            Answer::took_hold(&value).evidence(reference.chars().take(200).collect::<String>())
+            Answer::took_hold(&result(&value)).evidence(reference.chars().take(200).collect::<String>())
         }
         (status, None) if status.is_success() && !voids => {
-            Answer::took_hold(&serde_json::from_slice(body).unwrap_or(serde_json::Value::Null))
+            Answer::took_hold(&result(&serde_json::from_slice(body).unwrap_or_default()))
         }
         // A voided key is refused from now on; an answer without the pointer's value is a plain no.
         (status, _) if status.is_success() => Answer::did_not(),
