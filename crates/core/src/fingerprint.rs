@@ -10,7 +10,9 @@ pub use mode::Mode;
 
 use std::sync::Arc;
 
-use crate::error::{Error, FINGERPRINT_KEY_MISSING, Result};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, FINGERPRINT_INVALID, FINGERPRINT_KEY_MISSING, Result};
 
 /// A keyed digest of a request, with the mode, version and key that made it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -28,9 +30,17 @@ pub struct Fingerprint {
 pub struct Subject {
     /// What the input stands in, compared byte by byte in every mode.
     around: Arc<[u8]>,
-    input: Arc<[u8]>,
+    input: Input,
     current: Fingerprint,
     keys: Arc<Keyring>,
+}
+
+/// What is digested.
+#[derive(Debug, Clone)]
+enum Input {
+    Bytes(Arc<[u8]>),
+    /// Only its SHA-256 is known: it was too large to hold, or came as a stream.
+    Hashed([u8; 32]),
 }
 
 impl Subject {
@@ -47,7 +57,16 @@ impl Subject {
         mode: &Mode,
         keys: &Arc<Keyring>,
     ) -> Result<Self> {
-        let (around, input) = (around.into(), input.into());
+        Self::of(around.into(), Input::Bytes(input.into()), mode, keys)
+    }
+
+    /// The same as [`Subject::within`] in [`Mode::Raw`] for an input of which only the SHA-256 is at hand. It is no
+    /// request whose stored mode reads the input.
+    pub fn hashed(around: impl Into<Arc<[u8]>>, sha256: [u8; 32], keys: &Arc<Keyring>) -> Result<Self> {
+        Self::of(around.into(), Input::Hashed(sha256), &Mode::Raw, keys)
+    }
+
+    fn of(around: Arc<[u8]>, input: Input, mode: &Mode, keys: &Arc<Keyring>) -> Result<Self> {
         let current = digest(&around, &input, mode, keys.current())?;
         Ok(Self { around, input, current, keys: Arc::clone(keys) })
     }
@@ -70,12 +89,17 @@ impl Subject {
     }
 }
 
-fn digest(around: &[u8], input: &[u8], mode: &Mode, key: &FingerprintKey) -> Result<Fingerprint> {
+fn digest(around: &[u8], input: &Input, mode: &Mode, key: &FingerprintKey) -> Result<Fingerprint> {
     let label = mode.to_string();
-    let digest = match mode {
-        Mode::Raw => key.digest(&label, around, input),
-        Mode::Canonical => key.digest(&label, around, &canonical::form(input)?),
-        Mode::Fields(pointers) => key.digest(&label, around, &fields::form(input, pointers)?),
+    let digest = match (mode, input) {
+        (Mode::Raw, Input::Bytes(bytes)) if around.is_empty() => key.digest(&label, around, bytes),
+        (Mode::Raw, Input::Bytes(bytes)) => key.digest(&label, around, &Sha256::digest(bytes)),
+        (Mode::Raw, Input::Hashed(sha256)) => key.digest(&label, around, sha256),
+        (Mode::Canonical, Input::Bytes(bytes)) => key.digest(&label, around, &canonical::form(bytes)?),
+        (Mode::Fields(pointers), Input::Bytes(bytes)) => key.digest(&label, around, &fields::form(bytes, pointers)?),
+        (Mode::Canonical | Mode::Fields(_), Input::Hashed(_)) => {
+            return Err(Error::new(FINGERPRINT_INVALID, "the request is known by its digest only"));
+        }
     };
     Ok(Fingerprint { mode: mode.clone(), key_id: key.id(), digest })
 }
@@ -145,6 +169,11 @@ mod tests {
         // Where one ends and the other begins counts too.
         assert_ne!(of("a", "bc", &Mode::Raw).fingerprint(), of("ab", "c", &Mode::Raw).fingerprint());
         assert_eq!(of("", "x", &Mode::Raw).fingerprint(), subject("x", &Mode::Raw, &keys).fingerprint());
+        let hashed = Subject::hashed("a".as_bytes(), Sha256::digest("bc").into(), &keys).unwrap();
+        assert_eq!(hashed.fingerprint(), of("a", "bc", &Mode::Raw).fingerprint());
+        let canonical = of("a", "1", &Mode::Canonical).fingerprint().clone();
+        let hashed = Subject::hashed("a".as_bytes(), Sha256::digest("1").into(), &keys).unwrap();
+        assert!(!hashed.matches(&canonical).unwrap(), "what was not read cannot be compared by what it says");
     }
 
     #[test]

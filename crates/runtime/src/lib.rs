@@ -10,9 +10,11 @@
 //! | `ledger` | the handle: declares kinds, starts and stops |
 //! | `kind` | the typed declaration of a kind |
 //! | `operation` | one operation: claim it, perform it, or run it in a transaction |
-//! | `perform` | around an outside effect: deadline, heartbeat, record |
+//! | `perform` | around an outside effect, typed: claim, perform, answer from the record |
+//! | `performing` | a grant at work in this process: detached, deadline, heartbeat, record |
 //! | `attempt` | what a closure is handed; `may_send` |
 //! | `call` | what a failed call means |
+//! | `dependency` | what is called outside: breaker, bulkhead, rate |
 //! | `held` | a lease in the caller's hand |
 //! | `outside` | callers outside the process |
 //! | `front` | one at a time outside, batches inside |
@@ -25,6 +27,7 @@
 
 mod attempt;
 mod call;
+mod dependency;
 mod every;
 mod front;
 mod held;
@@ -36,6 +39,7 @@ mod once;
 mod operation;
 mod outside;
 mod perform;
+mod performing;
 mod pruner;
 mod reconciler;
 mod recorder;
@@ -46,15 +50,17 @@ mod system;
 
 pub use attempt::{Attempt, Quiet, TooLate};
 pub use call::CallFailure;
+pub use dependency::{Because, Breaker, Dependency, Limits, Pass, Rate, Refused};
 pub use held::{Claimed, HeldLease, Settled};
 pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
 pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
 pub use ledger::{KindHandle, Ledger, Started};
 pub use meter::processed;
-pub use once::Once;
+pub use once::{Once, Within};
 pub use operation::Operation;
 pub use outside::OutsideClaim;
 pub use perform::{Performed, Rejection};
+pub use performing::{Concluded, Ending, Performing, Silence, Taking};
 pub use pruner::FileArchive;
 pub use settings::Settings;
 pub use shutdown::Shutdown;

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use metrics::{counter, histogram};
+use metrics::{counter, gauge, histogram};
 use onefold_core::error::{ALL, CodeName};
 use onefold_core::ledger::{Claim, Outcome, Source};
 use onefold_core::operation::KindName;
 use onefold_core::ports::{Step, StepAnswer};
 use onefold_core::{Error, Result};
+
+use crate::dependency::Position;
 
 /// A batch was committed, or was not.
 pub(crate) fn batch(store: &'static str, size: usize, took: Duration) {
@@ -73,4 +75,30 @@ pub(crate) fn store_error(operation: &'static str, error: &Error) {
 pub fn processed(boundary: Source, kind: &KindName, took: Duration) {
     histogram!("onefold_processing_seconds", "boundary" => boundary.as_str(), "kind" => kind.to_string())
         .record(took.as_secs_f64());
+}
+
+/// A dependency's breaker stands here now.
+pub(crate) fn breaker(dependency: &str, position: Position) {
+    let value = match position {
+        Position::Closed => 0.0,
+        Position::HalfOpen => 1.0,
+        Position::Open => 2.0,
+    };
+    gauge!("onefold_breaker_state", "dependency" => dependency.to_owned()).set(value);
+}
+
+/// A dependency's limits refused a call.
+pub(crate) fn dependency_refused(dependency: &str, because: &'static str) {
+    counter!("onefold_dependency_refusals_total", "dependency" => dependency.to_owned(), "because" => because)
+        .increment(1);
+}
+
+/// A call to a dependency is under way.
+pub(crate) fn dependency_call_began(dependency: &str) {
+    gauge!("onefold_dependency_calls", "dependency" => dependency.to_owned()).increment(1.0);
+}
+
+/// A call to a dependency is over.
+pub(crate) fn dependency_call_ended(dependency: &str) {
+    gauge!("onefold_dependency_calls", "dependency" => dependency.to_owned()).decrement(1.0);
 }

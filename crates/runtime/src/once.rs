@@ -1,15 +1,21 @@
 //! Inside the user's own transaction.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use onefold_core::effect::Local;
 use onefold_core::error::Error;
-use onefold_core::ledger::{self, Completion};
+use onefold_core::ledger::{self, ClaimRequest, Completion, Replay};
+use onefold_core::operation::OperationKey;
 use onefold_core::ports::{Entered, Transact};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::kind::encode;
+use crate::ledger::KindHandle;
 use crate::operation::Operation;
 use crate::perform::decode;
+use crate::performing::Taking;
 
 /// What became of an operation in a transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +27,7 @@ pub enum Once<T> {
     /// Another transaction is at it.
     InFlight {
         /// When trying again makes sense.
-        retry_after: std::time::Duration,
+        retry_after: Duration,
     },
     /// This id was used for another request.
     Conflict,
@@ -47,30 +53,86 @@ impl<S: Transact> Operation<S, Local> {
         let ledger = &self.kind.ledger;
         let store = &*ledger.inner.store;
         let request = self.request(request, ledger.caller_holder(), ledger.attempt_id())?;
-        match store.enter(connection, &request, self.wait).await? {
-            Entered::InFlight { retry_after } => Ok(Once::InFlight { retry_after }),
-            Entered::Once(ledger::Once::Conflict) => Ok(Once::Conflict),
-            Entered::Once(ledger::Once::Replay(replay)) => {
+        let completed = async |connection: &mut S::Connection| -> Result<(Completion, T), E> {
+            let value = work(connection).await?;
+            Ok((Completion { result: encode(&value)?, evidence: None }, value))
+        };
+        match within(store, connection, &request, self.wait, completed).await? {
+            Within::Performed(value) => Ok(Once::Performed(value)),
+            Within::InFlight { retry_after } => Ok(Once::InFlight { retry_after }),
+            Within::Conflict => Ok(Once::Conflict),
+            Within::Replay(replay) => {
                 let result = replay.result.as_ref().ok_or_else(|| {
                     Error::new(onefold_core::error::RESULT_NOT_KEPT, "the operation completed without a result")
                 })?;
                 Ok(Once::Replayed(decode(result)?))
             }
-            Entered::Once(ledger::Once::Perform) => {
-                let done = work(connection).await.and_then(|value| Ok((encode(&value)?, value)));
-                match done {
-                    Ok((result, value)) => {
-                        store.leave(connection, &request, Some(Completion { result, evidence: None })).await?;
-                        Ok(Once::Performed(value))
-                    }
-                    Err(error) => {
-                        // Where the store took the transaction back by itself there is nothing to leave, and the cause
-                        // is what the work says.
-                        let _ = store.leave(connection, &request, None).await;
-                        Err(error)
-                    }
-                }
-            }
         }
+    }
+}
+
+/// What became of an operation in a transaction, before anyone read its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Within<T> {
+    /// It was performed here; it takes hold when the transaction commits.
+    Performed(T),
+    /// It was performed before.
+    Replay(Replay),
+    /// Another transaction is at it.
+    InFlight {
+        /// When trying again makes sense.
+        retry_after: Duration,
+    },
+    /// This id was used for another request.
+    Conflict,
+}
+
+impl<S: Transact> KindHandle<S, Local> {
+    /// The rule of [`Operation::once_in`] for a request whose fingerprint and stored result are the caller's to make.
+    pub async fn once_within<T, E: From<Error>>(
+        &self,
+        connection: &mut S::Connection,
+        taking: Taking,
+        wait: Duration,
+        work: impl AsyncFnOnce(&mut S::Connection) -> Result<(Completion, T), E>,
+    ) -> Result<Within<T>, E> {
+        let Taking { tenant, id, subject, origin } = taking;
+        let ledger = &self.ledger;
+        let request = ClaimRequest {
+            key: OperationKey::new(tenant, self.terms.kind.clone(), id),
+            subject,
+            attempt_id: ledger.attempt_id(),
+            origin: origin.checked()?,
+            holder: ledger.caller_holder(),
+            jitter: ledger.jitter(),
+            terms: Arc::clone(&self.terms),
+        };
+        within(&*ledger.inner.store, connection, &request, wait, work).await
+    }
+}
+
+async fn within<S: Transact, T, E: From<Error>>(
+    store: &S,
+    connection: &mut S::Connection,
+    request: &ClaimRequest,
+    wait: Duration,
+    work: impl AsyncFnOnce(&mut S::Connection) -> Result<(Completion, T), E>,
+) -> Result<Within<T>, E> {
+    match store.enter(connection, request, wait).await? {
+        Entered::InFlight { retry_after } => Ok(Within::InFlight { retry_after }),
+        Entered::Once(ledger::Once::Conflict) => Ok(Within::Conflict),
+        Entered::Once(ledger::Once::Replay(replay)) => Ok(Within::Replay(replay)),
+        Entered::Once(ledger::Once::Perform) => match work(connection).await {
+            Ok((completion, value)) => {
+                store.leave(connection, request, Some(completion)).await?;
+                Ok(Within::Performed(value))
+            }
+            Err(error) => {
+                // Where the store took the transaction back by itself there is nothing to leave, and the cause
+                // is what the work says.
+                let _ = store.leave(connection, request, None).await;
+                Err(error)
+            }
+        },
     }
 }

@@ -4,28 +4,24 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::effect::{EffectClass, Terms};
-use onefold_core::error::{
-    CodeName, PROGRAMMING_INVARIANT_VIOLATED, RESULT_NOT_KEPT, RESULT_UNREADABLE, SHUTTING_DOWN, UNEXPECTED,
-};
+use onefold_core::effect::EffectClass;
+use onefold_core::error::{CodeName, PROGRAMMING_INVARIANT_VIOLATED, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED};
 use onefold_core::incident::IncidentId;
-use onefold_core::ledger::{
-    Claim, ClaimRequest, Completion, Entry, Outcome, Recorded, Renewed, Replay, Source, Status, StoredResult, decide,
-};
-use onefold_core::ports::{Clock, FaultPoint, Store};
+use onefold_core::ledger::{Claim, ClaimRequest, Completion, Entry, Outcome, Replay, Status, StoredResult, decide};
+use onefold_core::operation::OperationKey;
+use onefold_core::ports::{Clock, Store};
 use onefold_core::retry::{Category, Schedule};
 use onefold_core::{Error, Result, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::task::JoinHandle;
 
-use crate::attempt::{Attempt, Reading, TooLate};
+use crate::attempt::{Attempt, Reading};
 use crate::call::{CallFailure, Meaning};
-use crate::held::{accepted, record_request, release_request, renew_request};
+use crate::held::Settled;
 use crate::kind::{Performs, encode};
-use crate::ledger::{Entrance, Ledger};
-use crate::meter::processed;
+use crate::ledger::Ledger;
 use crate::operation::Operation;
+use crate::performing::{Concluded, Ending, Silence};
 
 /// What became of an operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,16 +91,12 @@ impl<S: Store, C: Performs> Operation<S, C> {
         if terms.contract.class() == EffectClass::Pure && !terms.remember {
             return unremembered::<C, T, _, _>(&ledger.inner.settings.clock, claim, started, effect).await;
         }
-        let source = claim.origin.source;
-        match ledger.inner.front.claim(claim).await? {
-            Claim::Granted(lease) => {
-                // The grant is here: from now on the attempt runs to its end, whoever waits for it.
-                let attempt = Attempt::new(lease, Arc::clone(&ledger.inner.settings.clock), started);
-                let holding = Holding { ledger, terms, attempt, source, _entrance: entrance };
-                let running = tokio::spawn(holding.run::<C, T, F, Fut>(effect));
-                running
-                    .await
-                    .map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
+        let key = claim.key.clone();
+        match ledger.take_request(claim, entrance).await? {
+            // The grant is here: from now on the attempt runs to its end, whoever waits for it.
+            Claim::Granted(performing) => {
+                let acting = move |attempt| async move { ending(effect(attempt).await.map(C::split)) };
+                answered(&ledger, key, performing.run(acting).await?).await
             }
             Claim::Replay(replay) => replayed(replay),
             Claim::InFlight { retry_after } => Ok(Performed::InFlight { retry_after }),
@@ -166,145 +158,66 @@ pub(crate) fn decode<T: DeserializeOwned>(result: &StoredResult) -> Result<T> {
     }
 }
 
-/// A grant at work.
-struct Holding<S: Store> {
-    ledger: Ledger<S>,
-    terms: Arc<Terms>,
-    attempt: Attempt,
-    source: Source,
-    /// Keeps a shutdown waiting until the outcome is recorded.
-    _entrance: Entrance<S>,
+/// What the closure handed over.
+type Said<T> = Result<T, CallFailure>;
+
+fn ending<T: Serialize>(returned: Result<(T, Option<Arc<str>>), CallFailure>) -> Ending<Said<T>> {
+    match returned {
+        Ok((result, evidence)) => {
+            // The effect took hold: a result that cannot be written must not hide that.
+            let stored = encode(&result).unwrap_or_else(|_| StoredResult::json(&b"null"[..]));
+            Ending::Record(Outcome::Completed(Completion { result: stored, evidence }), Ok(result))
+        }
+        Err(failure) => match failure.clone().outcome() {
+            None => Ending::Release(Err(failure)),
+            Some(outcome) => Ending::Record(outcome, Err(failure)),
+        },
+    }
 }
 
-/// How the closure ended.
-enum Ended<T> {
-    Returned(T),
-    Panicked,
-    DeadlinePassed,
+/// What became of an attempt, as the caller's type.
+async fn answered<S: Store, T>(
+    ledger: &Ledger<S>,
+    key: OperationKey,
+    concluded: Concluded<Said<T>>,
+) -> Result<Performed<T>> {
+    match concluded {
+        Concluded::Ended { said: Ok(result), .. } => Ok(Performed::Completed { result, replayed: false }),
+        Concluded::Ended { said: Err(failure), settled: None } => Ok(again(ledger, failure.retry_hint())),
+        Concluded::Ended { said: Err(failure), settled: Some(settled) } => {
+            failed(ledger, key, settled, failure.code_name().clone()).await
+        }
+        Concluded::Silent { settled: None, .. } => Ok(again(ledger, None)),
+        Concluded::Silent { settled: Some(settled), because } => {
+            let category =
+                if because == Silence::Panicked { Category::Unexpected } else { Category::DownstreamTimeout };
+            failed(ledger, key, settled, category.code().name()).await
+        }
+    }
 }
 
-impl<S: Store> Holding<S> {
-    async fn run<C, T, F, Fut>(self, effect: F) -> Result<Performed<T>>
-    where
-        C: Performs,
-        T: Serialize + Send + 'static,
-        F: FnOnce(Attempt) -> Fut + Send + 'static,
-        Fut: Future<Output = Result<C::Output<T>, CallFailure>> + Send + 'static,
-        C::Output<T>: Send,
-    {
-        if self.attempt.may_send().is_err() {
-            return self.release(&CallFailure::from(TooLate)).await;
-        }
-        if self.ledger.inner.running.borrow().stopping {
-            self.release::<T>(&CallFailure::from(TooLate)).await?;
-            return Err(Error::new(SHUTTING_DOWN, "this process drains; the grant was given back"));
-        }
-        let heartbeat = self.heartbeat();
-        let attempt = self.attempt.clone();
-        let acting = tokio::spawn(async move { effect(attempt).await.map(C::split) });
-        let ended = self.until_deadline(acting).await;
-        heartbeat.abort();
-        self.ledger.inner.settings.faults.reach(FaultPoint::AfterEffect);
-        match ended {
-            Ended::Returned(Ok((result, evidence))) => self.complete(result, evidence).await,
-            Ended::Returned(Err(failure)) => self.fail(failure).await,
-            Ended::Panicked if self.attempt.nothing_sent() => {
-                self.fail(
-                    CallFailure::not_applied(Category::Unexpected)
-                        .detail("the closure panicked before anything was sent"),
-                )
-                .await
-            }
-            Ended::Panicked => {
-                self.fail(CallFailure::unknown(Category::Unexpected).detail("the closure panicked")).await
-            }
-            Ended::DeadlinePassed if self.attempt.nothing_sent() => self.release(&CallFailure::from(TooLate)).await,
-            Ended::DeadlinePassed => {
-                self.fail(CallFailure::unknown(Category::DownstreamTimeout).detail("no answer before the deadline"))
-                    .await
-            }
-        }
-    }
+/// Nothing was sent: the grant went back, and the caller is told when trying again makes sense.
+fn again<S: Store, T>(ledger: &Ledger<S>, hint: Option<Duration>) -> Performed<T> {
+    let wait = hint.unwrap_or(Duration::from_secs(1)).min(Schedule::WAIT_MAX);
+    Performed::Waiting { until: ledger.inner.settings.clock.now().plus(wait) }
+}
 
-    /// Waits for the closure, up to the attempt's deadline by the holder's own clocks.
-    async fn until_deadline<T>(&self, mut acting: JoinHandle<T>) -> Ended<T> {
-        loop {
-            let left = self.attempt.remaining();
-            if left.is_zero() {
-                acting.abort();
-                return Ended::DeadlinePassed;
-            }
-            tokio::select! {
-                biased;
-                joined = &mut acting => return joined.map_or(Ended::Panicked, Ended::Returned),
-                () = self.ledger.inner.settings.clock.sleep(left) => {}
-            }
+async fn failed<S: Store, T>(
+    ledger: &Ledger<S>,
+    key: OperationKey,
+    settled: Settled,
+    code: CodeName,
+) -> Result<Performed<T>> {
+    if let (Some(until), false) = (settled.next_attempt_at, settled.status == Status::FailedFinal) {
+        return Ok(Performed::Waiting { until });
+    }
+    let entry = ledger.inner.store.find(vec![key]).await?.pop().flatten();
+    match entry.as_ref().map(standing) {
+        Some(Performed::Rejected(rejection)) => {
+            Ok(Performed::Rejected(Rejection { code: Some(rejection.code.unwrap_or(code)), ..rejection }))
         }
-    }
-
-    /// Renews the lease three times in its length, until the attempt ends.
-    fn heartbeat(&self) -> JoinHandle<()> {
-        let (ledger, terms, attempt) = (self.ledger.clone(), Arc::clone(&self.terms), self.attempt.clone());
-        tokio::spawn(async move {
-            loop {
-                ledger.inner.settings.clock.sleep(terms.lease_for / 3).await;
-                match ledger.inner.front.renew(renew_request(&terms, attempt.lease().into())).await {
-                    Ok(Renewed::Until(_)) => {}
-                    Ok(Renewed::Ended | Renewed::NeverGranted) => {
-                        attempt.lose();
-                        return;
-                    }
-                    // The deadline still holds; a store that comes back is told in the next beat.
-                    Err(error) => tracing::warn!(error_code = %error.code(), "lease not renewed"),
-                }
-            }
-        })
-    }
-
-    async fn complete<T: Serialize>(self, result: T, evidence: Option<Arc<str>>) -> Result<Performed<T>> {
-        // The effect took hold: a result that cannot be written must not hide that.
-        let stored = encode(&result).unwrap_or_else(|_| StoredResult::json(&b"null"[..]));
-        match self.record(Outcome::Completed(Completion { result: stored, evidence })).await? {
-            Recorded::Settled { .. } | Recorded::Already { .. } => Ok(Performed::Completed { result, replayed: false }),
-            refused @ Recorded::Refused(_) => Err(accepted(refused).err().unwrap_or_else(not_refused)),
-        }
-    }
-
-    async fn fail<T>(self, failure: CallFailure) -> Result<Performed<T>> {
-        let rejection = Rejection { code: Some(failure.code_name().clone()), category: None };
-        let hint = failure.clone();
-        let Some(outcome) = failure.outcome() else {
-            return self.release(&hint).await;
-        };
-        let category = outcome.failure().and_then(|failure| failure.category);
-        let key = self.attempt.lease().key.clone();
-        let ledger = self.ledger.clone();
-        match self.record(outcome).await? {
-            Recorded::Settled { status: Status::FailedFinal, .. } => {
-                Ok(Performed::Rejected(Rejection { category, ..rejection }))
-            }
-            Recorded::Settled { next_attempt_at: Some(until), .. } => Ok(Performed::Waiting { until }),
-            Recorded::Settled { .. } | Recorded::Already { .. } => {
-                let entry = ledger.inner.store.find(vec![key]).await?.pop().flatten();
-                entry.map_or_else(|| Err(not_refused()), |entry| Ok(standing(&entry)))
-            }
-            refused @ Recorded::Refused(_) => Err(accepted(refused).err().unwrap_or_else(not_refused)),
-        }
-    }
-
-    /// Nothing was sent: the grant goes back, and the caller is told when trying again makes sense.
-    async fn release<T>(&self, failure: &CallFailure) -> Result<Performed<T>> {
-        let request = release_request(&self.terms, self.attempt.lease().into());
-        self.ledger.inner.front.release(request).await?;
-        let wait = failure.retry_hint().unwrap_or(Duration::from_secs(1)).min(Schedule::WAIT_MAX);
-        Ok(Performed::Waiting { until: self.ledger.inner.settings.clock.now().plus(wait) })
-    }
-
-    async fn record(&self, outcome: Outcome) -> Result<Recorded> {
-        let request = record_request(&self.ledger, &self.terms, self.attempt.lease().into(), outcome);
-        let took = self.attempt.lease().deadline_in.saturating_sub(self.attempt.remaining());
-        processed(self.source, &self.terms.kind, took);
-        self.ledger.inner.recorder.record(request).await
+        Some(standing) => Ok(standing),
+        None => Err(not_refused()),
     }
 }
 

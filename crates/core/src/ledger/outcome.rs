@@ -147,6 +147,13 @@ impl Failure {
         }
     }
 
+    /// The same, with what happened in a sentence; redacted before it is kept.
+    #[must_use]
+    pub fn detailed(mut self, detail: impl Into<Arc<str>>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
     /// A business answer: no, for good.
     pub fn business(code: Code) -> Self {
         Self {

@@ -15,6 +15,6 @@ use onefold_core::Error;
 use onefold_core::error::AUTHENTICATION_REQUIRED;
 
 /// The answer to a request that does not say who calls. It does not say what was wrong with a credential.
-fn refused(what: &'static str) -> Box<Response> {
-    Box::new(super::problem(Error::new(AUTHENTICATION_REQUIRED, what).hint("send a valid credential")))
+fn refused(what: &'static str) -> Response {
+    super::problem(Error::new(AUTHENTICATION_REQUIRED, what).hint("send a valid credential"))
 }

@@ -20,7 +20,7 @@ pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered>
 /// What makes the requests of a route take hold once.
 pub trait Guarded: Send + Sync + 'static {
     /// Answers a request; `perform` is called only where this request is the one that acts.
-    fn handle<'a>(&'a self, request: Request<Body>, perform: Perform) -> BoxFuture<'a, Response>;
+    fn handle(&self, request: Request<Body>, perform: Perform) -> BoxFuture<'_, Response>;
 }
 
 /// One route.

@@ -10,6 +10,7 @@
 mod batch;
 mod callers;
 mod deadline;
+mod dependency;
 mod held;
 mod journal;
 mod kinds;

@@ -46,7 +46,7 @@ impl Auth {
         self
     }
 
-    async fn ask(&self, parts: &Parts) -> Result<Caller, Box<Response>> {
+    async fn ask(&self, parts: &Parts) -> Result<Caller, Response> {
         let question =
             self.question(parts).ok_or_else(|| unavailable("the request cannot be shown to the auth service"))?;
         let answer = match tokio::time::timeout(self.within, self.web.request(question)).await {
@@ -75,7 +75,7 @@ impl Auth {
         Some(question)
     }
 
-    fn known(&self, headers: &HeaderMap) -> Result<Caller, Box<Response>> {
+    fn known(&self, headers: &HeaderMap) -> Result<Caller, Response> {
         let subject = one(headers, &self.subject_header)
             .ok_or_else(|| unavailable("the auth service said yes without saying to whom"))?;
         let tenant = match self.tenant_header.as_ref().map(|name| one(headers, name)) {
@@ -95,7 +95,7 @@ impl Identify for Auth {
         Box::pin(async move {
             // A client does not name itself to the upstream.
             parts.headers.remove(&self.subject_header);
-            self.ask(parts).await
+            self.ask(parts).await.map_err(Box::new)
         })
     }
 }
@@ -108,8 +108,8 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// The service's own no, with how to do better.
-fn refusal(status: StatusCode, headers: &HeaderMap) -> Box<Response> {
-    let mut response = *super::refused("the auth service refused the credential");
+fn refusal(status: StatusCode, headers: &HeaderMap) -> Response {
+    let mut response = super::refused("the auth service refused the credential");
     if status == StatusCode::FORBIDDEN {
         let what = "the auth service refused the caller";
         response = problem(Error::new(onefold_core::error::AUTHORIZATION_DENIED, what));
@@ -118,9 +118,9 @@ fn refusal(status: StatusCode, headers: &HeaderMap) -> Box<Response> {
     for value in headers.get_all(header::WWW_AUTHENTICATE) {
         response.headers_mut().append(header::WWW_AUTHENTICATE, value.clone());
     }
-    Box::new(response)
+    response
 }
 
-fn unavailable(what: &'static str) -> Box<Response> {
-    Box::new(problem(Error::new(DOWNSTREAM_UNAVAILABLE, what)))
+fn unavailable(what: &'static str) -> Response {
+    problem(Error::new(DOWNSTREAM_UNAVAILABLE, what))
 }

@@ -62,7 +62,7 @@ pub struct Keys {
 
 enum Source {
     File(PathBuf),
-    Url(Uri, Web<Body>),
+    Url(Uri, Box<Web<Body>>),
     Secret(PathBuf),
 }
 
@@ -76,7 +76,7 @@ impl Keys {
                 let uri: Option<Uri> = url.parse().ok();
                 let http = uri.filter(|uri| uri.host().is_some() && matches!(uri.scheme_str(), Some("http" | "https")));
                 let wrong = || Error::new(DECLARATION_INVALID, format!("{url:?} is no http address of keys"));
-                Source::Url(http.ok_or_else(wrong)?, connect.web()?)
+                Source::Url(http.ok_or_else(wrong)?, Box::new(connect.web()?))
             }
         };
         let held = match &source {
@@ -191,10 +191,10 @@ fn key(jwk: &Jwk) -> Option<Key> {
             Algorithm::PS384,
             Algorithm::PS512,
         ],
-        AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P256 => &[Algorithm::ES256],
-        AlgorithmParameters::EllipticCurve(curve) if curve.curve == EllipticCurve::P384 => &[Algorithm::ES384],
-        AlgorithmParameters::OctetKeyPair(pair) if pair.curve == EllipticCurve::Ed25519 => &[Algorithm::EdDSA],
-        _ => &[],
+        AlgorithmParameters::EllipticCurve(curve) => on_curve(&curve.curve),
+        AlgorithmParameters::OctetKeyPair(pair) => on_curve(&pair.curve),
+        // A secret, or a sort of key that is newer than this.
+        AlgorithmParameters::OctetKey(_) | AlgorithmParameters::Other(_) | _ => &[],
     };
     let said = jwk.common.key_algorithm.map(|algorithm| algorithm.to_string());
     let fits = |algorithm: &&Algorithm| said.as_ref().is_none_or(|said| *said == format!("{algorithm:?}"));
@@ -202,6 +202,15 @@ fn key(jwk: &Jwk) -> Option<Key> {
     let usable = signs && !algorithms.is_empty();
     let decoding = DecodingKey::from_jwk(jwk).ok().filter(|_| usable)?;
     Some(Key { id: jwk.common.key_id.clone(), algorithms, decoding })
+}
+
+fn on_curve(curve: &EllipticCurve) -> &'static [Algorithm] {
+    match curve {
+        EllipticCurve::P256 => &[Algorithm::ES256],
+        EllipticCurve::P384 => &[Algorithm::ES384],
+        EllipticCurve::Ed25519 => &[Algorithm::EdDSA],
+        EllipticCurve::P521 | _ => &[],
+    }
 }
 
 /// A secret is long enough that nobody finds it by trying.

@@ -76,11 +76,11 @@ impl Jwt {
         self
     }
 
-    async fn check(&self, headers: &HeaderMap) -> Result<Caller, Box<Response>> {
+    async fn check(&self, headers: &HeaderMap) -> Result<Caller, Response> {
         let token = bearer(headers).ok_or_else(|| refused("the request carries no bearer token"))?;
         // An algorithm that is not known, `none` among them, does not parse.
         let head = decode_header(token).map_err(|_| refused("the bearer token is not valid"))?;
-        let keys = self.keys.fitting(head.kid.as_deref(), head.alg).await.map_err(|error| Box::new(problem(error)))?;
+        let keys = self.keys.fitting(head.kid.as_deref(), head.alg).await.map_err(problem)?;
         let rules = self.rules(head.alg);
         let claims = keys.iter().find_map(|key| decode::<Map<String, Value>>(token, key, &rules).ok());
         let claims = claims.ok_or_else(|| refused("the bearer token is not valid"))?.claims;
@@ -126,7 +126,7 @@ impl Jwt {
 
 impl Identify for Jwt {
     fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>> {
-        Box::pin(self.check(&parts.headers))
+        Box::pin(async move { self.check(&parts.headers).await.map_err(Box::new) })
     }
 }
 

@@ -9,6 +9,7 @@ use onefold_core::declare::{self, DeclaredQuestion, Place};
 use onefold_core::effect::{Contract, EffectClass, Policy, Retention, Terms};
 use onefold_core::operation::KindName;
 use onefold_http::gateway::{Connect, Pattern, Protocol, Upstream};
+use onefold_http::idempotent::NEVER_STORED;
 use serde_spanned::Spanned;
 
 use super::caller::{self, DeclaredCaller, header};
@@ -27,7 +28,9 @@ pub(crate) enum KeyRule {
 pub(crate) enum AnswerMeans {
     /// Nothing took hold; the key stays usable.
     None,
-    /// It is the outcome: stored and replayed.
+    /// It took hold: stored and replayed.
+    Applied,
+    /// No, for good: stored and replayed.
     Final,
     /// Nobody knows.
     Unknown,
@@ -114,7 +117,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         reused: match &text.reused {
             None => None,
             Some(reused) => {
-                let status = one_of(place, Some(&reused.status), &[422, 409, 400])?;
+                let status = one_of(place, Some(&reused.status), &[422, 409])?;
                 Some((status, reused.code.as_ref().map(|code| code.get_ref().clone())))
             }
         },
@@ -226,11 +229,12 @@ fn answers(
         })?;
         let means = match means.get_ref().as_str() {
             "none" => AnswerMeans::None,
-            "applied" | "final" => AnswerMeans::Final,
+            "applied" => AnswerMeans::Applied,
+            "final" => AnswerMeans::Final,
             "unknown" => AnswerMeans::Unknown,
             other => {
                 let what = format!("{other:?} does not say what the status means");
-                return Err(place.error(means.span(), &what, "use \"none\", \"final\" or \"unknown\""));
+                return Err(place.error(means.span(), &what, "use \"none\", \"applied\", \"final\" or \"unknown\""));
             }
         };
         answers.insert(number, means);
@@ -240,11 +244,10 @@ fn answers(
 
 /// Headers that are stored with an answer; those that belong to one client are none.
 fn stored(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<HeaderName>> {
-    const NEVER: [&str; 3] = ["set-cookie", "authorization", "www-authenticate"];
     let mut read = Vec::new();
     for name in names {
         let header = header(name.get_ref()).map_err(|error| place.wrap(name.span(), "stored_headers", &error))?;
-        if NEVER.contains(&header.as_str()) {
+        if NEVER_STORED.contains(&header) {
             let what = format!("{header} belongs to one client and is never stored");
             return Err(place.error(name.span(), &what, "leave it out"));
         }

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use onefold_core::effect::Policy;
 use onefold_http::gateway::Protocol;
+use onefold_runtime::{Breaker, Rate};
 
 use super::*;
 
@@ -64,8 +65,9 @@ fn a_complete_route_is_read() {
     assert_eq!(route.upstreams.len(), 2);
     assert_eq!(route.connect.protocol, Protocol::Negotiated);
     let [dependency] = read.dependencies.as_slice() else { panic!("one dependency") };
-    assert_eq!(dependency.breaker, Some((20, Duration::from_secs(30))));
-    assert_eq!((dependency.bulkhead, dependency.rate), (Some(8), Some((50, Duration::from_secs(1)))));
+    assert_eq!(dependency.limits.breaker, Some(Breaker { failures: 20, open_for: Duration::from_secs(30) }));
+    assert_eq!(dependency.limits.at_once_max, Some(8));
+    assert_eq!(dependency.limits.rate, Rate::parse("50/s"));
     assert_eq!((read.limits.connections_max, read.limits.headers_within), (7, Duration::from_secs(3)));
     assert!(read.tls.is_some() && read.otherwise.is_some() && !read.open);
 }
