@@ -22,8 +22,15 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// The questions of a kind.
-pub(crate) fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
+/// How a kind's provider is asked, where its policy asks.
+pub(crate) fn of(question: Option<&DeclaredQuestion>, terms: &Terms) -> Result<Option<Reconciler>> {
+    match (terms.contract.policy(), question) {
+        (Policy::Ask { .. } | Policy::Void, Some(question)) => reconciler(question, terms).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
     let web = web()?;
     let question = Arc::new(question.clone());
     let voids = matches!(terms.contract.policy(), Policy::Void);

@@ -113,8 +113,7 @@ pub(super) fn roots(file: &Path) -> Result<RootCertStore> {
 
 /// The certificates of a PEM file; at least one.
 pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    let read: std::result::Result<Vec<_>, _> =
-        CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    let read: std::result::Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
     match read {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
         Ok(_) => Err(unusable(file, &"it holds no certificate")),

@@ -1,1 +1,10 @@
-//! x
+//! The gateway over real sockets, in front of real services.
+
+mod callers;
+mod headers;
+mod life;
+mod smuggling;
+mod stage;
+mod streams;
+mod tls;
+mod upstreams;

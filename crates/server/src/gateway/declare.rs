@@ -99,9 +99,7 @@ fn settings(place: &Place<'_>, text: GatewayText) -> Result<DeclaredGateway> {
     let defaults = Limits::default();
     let limits = Limits {
         connections_max: within(place, text.connections_max, 1..=100_000, defaults.connections_max)?,
-        headers_within: text
-            .headers_within
-            .map_or(Ok(defaults.headers_within), |given| positive(place, &given))?,
+        headers_within: text.headers_within.map_or(Ok(defaults.headers_within), |given| positive(place, &given))?,
         headers_bytes_max: within(place, text.headers_bytes_max, 8_192..=1_048_576, defaults.headers_bytes_max)?,
         streams_max: within(place, text.streams_max, 1..=10_000, defaults.streams_max)?,
     };

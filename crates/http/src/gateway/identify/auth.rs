@@ -55,7 +55,7 @@ impl Auth {
             Err(_) => return Err(unavailable("the auth service did not answer in time")),
         };
         match answer.status() {
-            status if status.is_success() => self.known(answer.headers()),
+            status if status.is_success() => self.known(answer.headers()).map_err(unavailable),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(refusal(status, answer.headers())),
             _ => Err(unavailable("the auth service answered with neither yes nor no")),
         }
@@ -75,15 +75,15 @@ impl Auth {
         Some(question)
     }
 
-    fn known(&self, headers: &HeaderMap) -> Result<Caller, Response> {
-        let subject = one(headers, &self.subject_header)
-            .ok_or_else(|| unavailable("the auth service said yes without saying to whom"))?;
+    /// Whom a yes names; or why it cannot be used.
+    fn known(&self, headers: &HeaderMap) -> Result<Caller, &'static str> {
+        let subject = one(headers, &self.subject_header).ok_or("the auth service said yes without saying to whom")?;
         let tenant = match self.tenant_header.as_ref().map(|name| one(headers, name)) {
             None => None,
             Some(named) => Some(
                 named
                     .and_then(|named| Tenant::parse(named).ok())
-                    .ok_or_else(|| unavailable("the auth service named no tenant that can be used"))?,
+                    .ok_or("the auth service named no tenant that can be used")?,
             ),
         };
         Ok(Caller::Known { subject: subject.into(), tenant })

@@ -18,6 +18,8 @@ impl Identify for Certificate {
     fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>> {
         let shown = parts.extensions.get::<ClientCertificate>();
         let found = shown.map(|shown| Caller::known(Arc::clone(&shown.subject)));
-        Box::pin(std::future::ready(found.ok_or_else(|| Box::new(refused("the request carries no client certificate")))))
+        Box::pin(std::future::ready(
+            found.ok_or_else(|| Box::new(refused("the request carries no client certificate"))),
+        ))
     }
 }

@@ -79,7 +79,9 @@ pub(super) fn read(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<De
             let caller = match (read.jwt, read.auth) {
                 (Some(text), None) => jwt(text).map(DeclaredCaller::Jwt),
                 (None, Some(text)) => auth(text).map(DeclaredCaller::Auth),
-                (Some(_), Some(_)) | (None, None) => Err(Error::new(DECLARATION_INVALID, "name one of `jwt` and `auth`")),
+                (Some(_), Some(_)) | (None, None) => {
+                    Err(Error::new(DECLARATION_INVALID, "name one of `jwt` and `auth`"))
+                }
             };
             caller.map_err(|error| place.wrap(value.span(), "caller", &error))
         }
@@ -103,7 +105,8 @@ fn jwt(text: JwtText) -> Result<DeclaredJwt> {
         }
     };
     let leeway = text.leeway.as_deref().map(duration).transpose()?;
-    let JwtText { subject, issuer, audience, tenant_claim, .. } = JwtText { jwks: None, hs256: None, leeway: None, ..text };
+    let JwtText { subject, issuer, audience, tenant_claim, .. } =
+        JwtText { jwks: None, hs256: None, leeway: None, ..text };
     Ok(DeclaredJwt { keys, subject, issuer, audience, tenant_claim, leeway })
 }
 
@@ -124,5 +127,6 @@ fn duration(text: &str) -> Result<Duration> {
 
 /// A header's name.
 pub(super) fn header(name: &str) -> Result<HeaderName> {
-    name.parse().map_err(|_| Error::new(DECLARATION_INVALID, format!("{name:?} is no header")).hint("write \"X-Subject\""))
+    name.parse()
+        .map_err(|_| Error::new(DECLARATION_INVALID, format!("{name:?} is no header")).hint("write \"X-Subject\""))
 }

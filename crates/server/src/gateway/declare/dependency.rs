@@ -40,7 +40,8 @@ pub(super) fn read(place: &Place<'_>, name: Spanned<String>, text: DependencyTex
     };
     let bulkhead = text.bulkhead.map(|calls| within(place, Some(calls), 1..=1_000_000, 1)).transpose()?;
     let rate = text.rate.as_ref().map(|text| {
-        Rate::parse(text.get_ref()).ok_or_else(|| place.error(text.span(), "this is no rate", "write \"50/s\", \"600/m\" or \"9000/h\""))
+        Rate::parse(text.get_ref())
+            .ok_or_else(|| place.error(text.span(), "this is no rate", "write \"50/s\", \"600/m\" or \"9000/h\""))
     });
     let limits = Limits { breaker, at_once_max: bulkhead, rate: rate.transpose()? };
     Ok(DeclaredDependency { name: name.into_inner(), limits })

@@ -9,7 +9,6 @@ use onefold_core::declare::{self, DeclaredQuestion, Place};
 use onefold_core::effect::{Contract, EffectClass, Policy, Retention, Terms};
 use onefold_core::operation::KindName;
 use onefold_http::gateway::{Connect, Pattern, Protocol, Upstream};
-use onefold_http::idempotent::NEVER_STORED;
 use serde_spanned::Spanned;
 
 use super::caller::{self, DeclaredCaller, header};
@@ -85,7 +84,11 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         return Err(place.error(given.span(), "the timeout is longer than the deadline", "raise `deadline` above it"));
     }
     let caller = text.caller.as_ref().ok_or_else(|| {
-        place.error(text.name.span(), &format!("{who} does not say who calls"), "write caller = \"anonymous\", \"certificate\", { jwt = … } or { auth = … }")
+        place.error(
+            text.name.span(),
+            &format!("{who} does not say who calls"),
+            "write caller = \"anonymous\", \"certificate\", { jwt = … } or { auth = … }",
+        )
     })?;
     let caller = caller::read(place, caller)?;
     let tenant_header = named_header(place, text.tenant_header.as_ref())?;
@@ -108,7 +111,10 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         answers: answers(place, &text.answers)?,
         trust_effect_header: text.trust_effect_header,
         body_bytes_max: within(place, text.body_bytes_max, 1..=1 << 30, 1024 * 1024)?,
-        body_read_timeout: text.body_read_timeout.as_ref().map_or(Ok(Duration::from_secs(30)), |text| positive(place, text))?,
+        body_read_timeout: text
+            .body_read_timeout
+            .as_ref()
+            .map_or(Ok(Duration::from_secs(30)), |text| positive(place, text))?,
         stored_headers: stored(place, &text.stored_headers)?,
         in_flight_max: within(place, text.in_flight_max, 1..=1_000_000, 1_000)?,
         waiters: within(place, text.waiters, 0..=1_000_000, 1_000)?,
@@ -131,13 +137,21 @@ fn terms(place: &Place<'_>, text: &RouteText) -> Result<Terms> {
     let who = format!("route {:?}", text.name.get_ref());
     let at_name = |error| place.wrap(text.name.span(), &who, &error);
     let class = text.class.as_ref().ok_or_else(|| {
-        place.error(text.name.span(), &format!("{who} has no class"), "say what kind of effect it has: class = \"external-command\"")
+        place.error(
+            text.name.span(),
+            &format!("{who} has no class"),
+            "say what kind of effect it has: class = \"external-command\"",
+        )
     })?;
     let at_class = |error| place.wrap(class.span(), &who, &error);
     let read = EffectClass::parse(class.get_ref()).map_err(at_class)?;
     if read == EffectClass::Local {
         let what = format!("{who} is local, but a gateway is in no transaction of the upstream");
-        return Err(place.error(class.span(), &what, "use converging, external-command, human-notification or financial-or-legal"));
+        return Err(place.error(
+            class.span(),
+            &what,
+            "use converging, external-command, human-notification or financial-or-legal",
+        ));
     }
     let contract = match &text.on_unknown {
         None => Contract::default_of(read),
@@ -168,7 +182,8 @@ fn terms(place: &Place<'_>, text: &RouteText) -> Result<Terms> {
 }
 
 fn upstreams(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Vec<Upstream>> {
-    let wrong = || place.error(value.span(), "this is no upstream", "write \"http://127.0.0.1:8080\", or a list of such");
+    let wrong =
+        || place.error(value.span(), "this is no upstream", "write \"http://127.0.0.1:8080\", or a list of such");
     let texts: Option<Vec<&str>> = match value.get_ref() {
         toml::Value::String(text) => Some(vec![text.as_str()]),
         toml::Value::Array(list) => list.iter().map(toml::Value::as_str).collect(),
@@ -202,12 +217,15 @@ fn key(place: &Place<'_>, text: Option<&Spanned<String>>) -> Result<KeyRule> {
     match text.map(|text| (text.get_ref().as_str(), text.span())) {
         None | Some(("required", _)) => Ok(KeyRule::Required),
         Some(("optional", _)) => Ok(KeyRule::Optional),
-        Some((_, span)) => Err(place.error(span, "a key is required or optional", "write \"required\" or \"optional\"")),
+        Some((_, span)) => {
+            Err(place.error(span, "a key is required or optional", "write \"required\" or \"optional\""))
+        }
     }
 }
 
 fn named_header(place: &Place<'_>, text: Option<&Spanned<String>>) -> Result<Option<HeaderName>> {
-    let read = |text: &Spanned<String>| header(text.get_ref()).map_err(|error| place.wrap(text.span(), "route", &error));
+    let read =
+        |text: &Spanned<String>| header(text.get_ref()).map_err(|error| place.wrap(text.span(), "route", &error));
     text.map(read).transpose()
 }
 
@@ -244,10 +262,11 @@ fn answers(
 
 /// Headers that are stored with an answer; those that belong to one client are none.
 fn stored(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<HeaderName>> {
+    const NEVER: [&str; 3] = ["set-cookie", "authorization", "www-authenticate"];
     let mut read = Vec::new();
     for name in names {
         let header = header(name.get_ref()).map_err(|error| place.wrap(name.span(), "stored_headers", &error))?;
-        if NEVER_STORED.contains(&header) {
+        if NEVER.contains(&header.as_str()) {
             let what = format!("{header} belongs to one client and is never stored");
             return Err(place.error(name.span(), &what, "leave it out"));
         }
@@ -273,7 +292,11 @@ fn evidence(place: &Place<'_>, text: Option<&Spanned<String>>) -> Result<Option<
     if header_named || given.get_ref().starts_with('/') {
         return Ok(Some(given.get_ref().clone()));
     }
-    Err(place.error(given.span(), "this says nothing about where the evidence is", "write \"/id\" or \"header:Location\""))
+    Err(place.error(
+        given.span(),
+        "this says nothing about where the evidence is",
+        "write \"/id\" or \"header:Location\"",
+    ))
 }
 
 fn methods(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<Method>> {

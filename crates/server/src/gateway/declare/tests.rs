@@ -99,7 +99,12 @@ fn every_mistake_is_shown_where_it_stands() {
         ("\"anonymous\"", "\"anonymous\"\nanswers = { 99 = \"none\" }", ":7:13:", "402"),
         ("\"anonymous\"", "\"anonymous\"\nanswers = { 500 = \"maybe\" }", ":7:19:", "unknown"),
         ("\"anonymous\"", "\"anonymous\"\nstored_headers = [\"Set-Cookie\"]", ":7:19:", "leave it out"),
-        ("\"anonymous\"", "\"anonymous\"\non_unknown = { same_key = \"two words\", provider_memory = \"1h\" }", ":7:14:", "X-"),
+        (
+            "\"anonymous\"",
+            "\"anonymous\"\non_unknown = { same_key = \"two words\", provider_memory = \"1h\" }",
+            ":7:14:",
+            "X-",
+        ),
         ("\"anonymous\"", "\"anonymous\"\nkey = \"maybe\"", ":7:7:", "optional"),
         ("\"anonymous\"", "\"anonymous\"\nidempotent_methods = [\"POST\"]", ":7:23:", "PUT"),
         ("\"anonymous\"", "\"anonymous\"\nin_flight_status = 500", ":7:20:", "425"),
