@@ -31,10 +31,12 @@ impl Correlation {
         Self(correlation_id(headers), route)
     }
 
-    /// Answers a request as one with this correlation.
-    #[cfg(feature = "gateway")]
-    pub(crate) async fn around<F: Future>(self, answering: F) -> F::Output {
-        CURRENT.scope(self, answering).await
+    /// What is done for that request somewhere else, under the same id.
+    pub(crate) async fn carried<T>(correlation: Option<Self>, work: impl Future<Output = T>) -> T {
+        match correlation {
+            Some(correlation) => CURRENT.scope(correlation, work).await,
+            None => work.await,
+        }
     }
 }
 

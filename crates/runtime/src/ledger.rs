@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use onefold_core::effect::{Class, Kinds, Terms};
 use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH, KIND_UNKNOWN, LIMIT_EXCEEDED, SHUTTING_DOWN};
 use onefold_core::ledger::{AttemptId, Holder};
-use onefold_core::operation::{KindName, OperationId};
+use onefold_core::operation::{KindName, OperationId, Tenant};
 use onefold_core::ports::{Hold, Store, SweepScope};
 use onefold_core::retry::Jitter;
-use onefold_core::{Error, Result};
+use onefold_core::{Error, Result, Timestamp};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 
@@ -179,6 +179,16 @@ impl<S: Store> Ledger<S> {
     /// Whether an earlier life of this installation is proved dead; otherwise its leases expire.
     fn is_alone(&self) -> bool {
         matches!(*self.inner.name.lock().unwrap_or_else(PoisonError::into_inner), Some(Hold::Alone(_)))
+    }
+
+    /// The time.
+    pub fn now(&self) -> Timestamp {
+        self.inner.settings.clock.now()
+    }
+
+    /// For whom operations are, unless a call says otherwise.
+    pub fn tenant(&self) -> &Tenant {
+        &self.inner.settings.tenant
     }
 
     /// The store, for reading and for operators' verbs.

@@ -140,7 +140,7 @@ impl<S: Store> Performing<S> {
         F: FnOnce(Attempt) -> Fut + Send + 'static,
         Fut: Future<Output = Ending<T>> + Send + 'static,
     {
-        let running = tokio::spawn(self.carry_through(effect));
+        let running = tokio::spawn(self.run_attached(effect));
         running.await.map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
     }
 
@@ -149,7 +149,8 @@ impl<S: Store> Performing<S> {
         self.give_back().await
     }
 
-    async fn carry_through<T, F, Fut>(self, effect: F) -> Result<Concluded<T>>
+    /// The same for whoever is detached by itself: this future must be driven to its end, whoever goes away.
+    pub async fn run_attached<T, F, Fut>(self, effect: F) -> Result<Concluded<T>>
     where
         T: Send + 'static,
         F: FnOnce(Attempt) -> Fut + Send + 'static,

@@ -272,7 +272,7 @@ pub struct Replay {
 
 impl Replay {
     /// The recorded outcome of a settled entry.
-    pub(super) fn of(entry: &Entry) -> Self {
+    pub fn of(entry: &Entry) -> Self {
         Self {
             status: entry.status,
             result: entry.result.clone(),

@@ -6,13 +6,13 @@ use axum::body::Body;
 use axum::http::{HeaderName, Method, Request};
 use axum::response::Response;
 use onefold_core::error::DECLARATION_INVALID;
-use onefold_core::ports::BoxFuture;
+use onefold_core::ports::{BoxFuture, Store};
 use onefold_core::{Error, Result};
 
 use super::forward::Forward;
 use super::peer::TrustedProxies;
 use crate::caller::Identify;
-use crate::idempotent::Answered;
+use crate::idempotent::{Answered, Guard};
 
 /// Sends a request on, once.
 pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered> + Send>;
@@ -21,6 +21,12 @@ pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered>
 pub trait Guarded: Send + Sync + 'static {
     /// Answers a request; `perform` is called only where this request is the one that acts.
     fn handle(&self, request: Request<Body>, perform: Perform) -> BoxFuture<'_, Response>;
+}
+
+impl<S: Store> Guarded for Guard<S> {
+    fn handle(&self, request: Request<Body>, perform: Perform) -> BoxFuture<'_, Response> {
+        Box::pin(Guard::handle(self, request, perform))
+    }
 }
 
 /// One route.

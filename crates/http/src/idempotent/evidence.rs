@@ -29,7 +29,8 @@ impl Evidence {
             Self::Header(name) => header(name),
             Self::Body(pointer) => at(body, pointer),
         };
-        let found = found.filter(|text| !text.is_empty() && text.len() <= BYTES_MAX && !text.contains(char::is_control));
+        let found =
+            found.filter(|text| !text.is_empty() && text.len() <= BYTES_MAX && !text.contains(char::is_control));
         found.map_or_else(|| digest(status, body), Arc::from)
     }
 }

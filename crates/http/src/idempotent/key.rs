@@ -11,7 +11,7 @@ use onefold_core::error::IDEMPOTENCY_KEY_INVALID;
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Bytes a key may have.
-pub const BYTES_MAX: usize = 255;
+const BYTES_MAX: usize = 255;
 
 /// The key of a request; none where the header is absent.
 pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Error> {

@@ -146,7 +146,9 @@ mod tests {
     #[test]
     fn a_grpc_answer_is_judged_by_its_status_wherever_it_stands() {
         let answers = Answers::default();
-        let with = |status: &'static str| HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from_static(status))]);
+        let with = |status: &'static str| {
+            HeaderMap::from_iter([(HeaderName::from_static("grpc-status"), HeaderValue::from_static(status))])
+        };
         assert_eq!(answers.effect_of_grpc(&HeaderMap::new(), Some(&with("0"))), Effect::Applied);
         assert_eq!(answers.effect_of_grpc(&with("3"), None), Effect::Final);
         assert_eq!(answers.effect_of_grpc(&with("8"), None), Effect::None);

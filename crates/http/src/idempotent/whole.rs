@@ -30,6 +30,8 @@ pub struct BodyLimits {
     pub read_within: Duration,
     /// Bytes of all bodies that this process holds at once.
     pub buffered_bytes_max: usize,
+    /// Bytes of an answer's body that are kept; a larger one passes and is not replayed.
+    pub answer_bytes_max: usize,
 }
 
 impl Default for BodyLimits {
@@ -38,6 +40,7 @@ impl Default for BodyLimits {
             bytes_max: 1024 * 1024,
             read_within: Duration::from_secs(30),
             buffered_bytes_max: 256 * 1024 * 1024,
+            answer_bytes_max: 1024 * 1024,
         }
     }
 }
@@ -96,22 +99,19 @@ impl Whole {
         if announced.is_some_and(|length| length > limits.bytes_max as u64) {
             return Err(too_large(limits));
         }
-        match tokio::time::timeout(limits.read_within, Self::read_all(body, limits)).await {
-            Ok(read) => read,
-            Err(_) => {
-                let what = format!("the body did not arrive within {} s", limits.read_within.as_secs());
-                Err(Error::new(REQUEST_TOO_SLOW, what))
-            }
-        }
+        let read = tokio::time::timeout(limits.read_within, Self::read_all(body, limits)).await;
+        read.unwrap_or_else(|_| {
+            let what = format!("the body did not arrive within {} s", limits.read_within.as_secs());
+            Err(Error::new(REQUEST_TOO_SLOW, what))
+        })
     }
 
     async fn read_all(mut body: Body, limits: &BodyLimits) -> Result<Self, Error> {
         let (mut room, mut hasher, mut length, mut trailers) = (Room::default(), Sha256::new(), 0_usize, None);
         let (mut memory, mut file) = (BytesMut::new(), None);
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|cause| {
-                Error::new(REQUEST_BODY_INVALID, "the body did not arrive whole").caused_by(cause)
-            })?;
+            let frame = frame
+                .map_err(|cause| Error::new(REQUEST_BODY_INVALID, "the body did not arrive whole").caused_by(cause))?;
             let data = match frame.into_data() {
                 Ok(data) => data,
                 Err(other) => {
@@ -153,6 +153,14 @@ impl Whole {
                 file.read_to_end(&mut all).and_then(|_| file.rewind()).map_err(no_room)?;
                 Ok(all.into())
             }
+        }
+    }
+
+    /// Its bytes where they are in memory.
+    pub(crate) fn in_memory(&self) -> Option<&Bytes> {
+        match &self.held {
+            Held::Memory(bytes) => Some(bytes),
+            Held::File(_) => None,
         }
     }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onefold_core::Result;
-use onefold_core::declare::Place;
+use onefold_core::declare::{Place, suggestion};
 use onefold_http::gateway::{Limits, TlsFiles, TrustedProxies, Upstream};
 use serde::Deserialize;
 use serde_spanned::Spanned;
@@ -70,8 +70,17 @@ pub(crate) struct DeclaredGateway {
 pub(crate) fn read(file: &str, text: &str) -> Result<Option<DeclaredGateway>> {
     let place = Place::new(file, text);
     let File { gateway, route, dependency } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
+    let known: Vec<String> = dependency.keys().map(|name| name.get_ref().clone()).collect();
     let mut routes: Vec<DeclaredRoute> = Vec::new();
     for declared in route {
+        if let Some(name) = declared.dependency.as_ref().filter(|name| !known.contains(name.get_ref())) {
+            let what = format!("there is no dependency {:?}", name.get_ref());
+            let hint = match suggestion(name.get_ref(), known.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("declare [dependency.{}]", name.get_ref()),
+            };
+            return Err(place.error(name.span(), &what, &hint));
+        }
         let name = declared.name.clone();
         if routes.iter().any(|before| before.terms.kind.as_str() == name.get_ref()) {
             let what = format!("two routes are called {:?}", name.get_ref());

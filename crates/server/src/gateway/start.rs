@@ -6,11 +6,12 @@ use std::time::Duration;
 use onefold_core::error::{CONFIGURATION_INVALID, UNEXPECTED};
 use onefold_core::{Error, Result};
 use onefold_http::gateway::{Gateway, Guarded, ListenAt, Listener, ServerTls, Table};
+use onefold_http::idempotent::Guard;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::build;
+use super::build::{self, Dependencies};
 use super::declare::{DeclaredCaller, DeclaredGateway, DeclaredRoute};
 use crate::app::App;
 use crate::config::Config;
@@ -30,6 +31,7 @@ struct Reload {
     app: Arc<App>,
     gateway: Arc<Gateway>,
     tls: Option<ServerTls>,
+    dependencies: Dependencies,
 }
 
 impl Running {
@@ -38,13 +40,15 @@ impl Running {
         let Some(declared) = &config.gateway else { return Ok(None) };
         closed_by_default(&config.gateway_listen, declared)?;
         let tls = declared.tls.as_ref().map(ServerTls::read).transpose()?;
-        let table = table(declared, app, Declare::First)?;
+        let dependencies = Dependencies::default().follow(&declared.dependencies);
+        let table = table(declared, &dependencies, app, Declare::First)?;
         let listener = Listener::bind(&config.gateway_listen, tls.clone(), declared.limits).await?;
         let at = listener.at().clone();
         let gateway = Arc::new(Gateway::new(table));
         let hangup = signal(SignalKind::hangup())
             .map_err(|cause| Error::new(UNEXPECTED, "signals cannot be heard").caused_by(cause))?;
-        let reload = Reload { config: config.clone(), app: Arc::clone(app), gateway: Arc::clone(&gateway), tls };
+        let (app, config_now) = (Arc::clone(app), config.clone());
+        let reload = Reload { config: config_now, app, gateway: Arc::clone(&gateway), tls, dependencies };
         let (stop, mut stopped) = watch::channel(false);
         let stopped = async move { drop(stopped.wait_for(|stop| *stop).await) };
         let serving = tokio::spawn(listener.serve(gateway, stopped, config.drain_for));
@@ -96,7 +100,9 @@ impl Reload {
             }
         }
         let routes = declared.routes.len();
-        self.gateway.exchange(table(declared, &self.app, Declare::Again)?);
+        let dependencies = self.dependencies.follow(&declared.dependencies);
+        self.gateway.exchange(table(declared, &dependencies, &self.app, Declare::Again)?);
+        self.dependencies = dependencies;
         if let (Some(tls), Some(files)) = (&self.tls, &declared.tls) {
             tls.exchange(files)?;
         }
@@ -112,20 +118,25 @@ enum Declare {
     Again,
 }
 
-/// The table of these routes. Files are read and kinds checked before any kind is declared.
-fn table(declared: &DeclaredGateway, app: &Arc<App>, when: Declare) -> Result<Table> {
+/// The table of these routes. Files are read and settings checked before any kind is declared.
+fn table(declared: &DeclaredGateway, dependencies: &Dependencies, app: &App, when: Declare) -> Result<Table> {
     // A dry run: nothing of a broken configuration may stay behind.
-    build::table(declared, |_| Ok(None))?;
-    build::table(declared, |route| guard(route, app, when))
+    build::table(declared, |route| build::settings(route, dependencies).map(|_| None))?;
+    build::table(declared, |route| guard(route, dependencies, app, when).map(Some))
 }
 
-fn guard(route: &DeclaredRoute, app: &Arc<App>, when: Declare) -> Result<Option<Arc<dyn Guarded>>> {
+fn guard(
+    route: &DeclaredRoute,
+    dependencies: &Dependencies,
+    app: &App,
+    when: Declare,
+) -> Result<Arc<dyn Guarded>> {
     let reconciler = question::of(route.question.as_ref(), &route.terms)?;
-    match when {
+    let terms = match when {
         Declare::First => app.ledger.declare(route.terms.clone(), reconciler)?,
         Declare::Again => app.ledger.redeclare(route.terms.clone(), reconciler)?,
     };
-    Ok(None)
+    Ok(Arc::new(Guard::new(&app.ledger, terms, build::settings(route, dependencies)?)?))
 }
 
 /// Refuses to listen where others can reach it, unless every caller is known or openness is meant.

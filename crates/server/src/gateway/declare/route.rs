@@ -9,6 +9,7 @@ use onefold_core::declare::{self, DeclaredQuestion, Place};
 use onefold_core::effect::{Contract, EffectClass, Policy, Retention, Terms};
 use onefold_core::operation::KindName;
 use onefold_http::gateway::{Connect, Pattern, Protocol, Upstream};
+use onefold_http::idempotent::NEVER_STORED;
 use serde_spanned::Spanned;
 
 use super::caller::{self, DeclaredCaller, header};
@@ -173,7 +174,7 @@ fn terms(place: &Place<'_>, text: &RouteText) -> Result<Terms> {
         id_for: duration(&text.retention.id)?,
         redelivery_for: None,
     };
-    terms.dependency = text.dependency.as_deref().map(Into::into);
+    terms.dependency = text.dependency.as_ref().map(|name| name.get_ref().as_str().into());
     terms.result_bytes_max = text.result_bytes_max.unwrap_or(terms.result_bytes_max);
     if let Some(value) = &text.fingerprint {
         terms.fingerprint = declare::fingerprint(place, value)?;
@@ -262,11 +263,10 @@ fn answers(
 
 /// Headers that are stored with an answer; those that belong to one client are none.
 fn stored(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<HeaderName>> {
-    const NEVER: [&str; 3] = ["set-cookie", "authorization", "www-authenticate"];
     let mut read = Vec::new();
     for name in names {
         let header = header(name.get_ref()).map_err(|error| place.wrap(name.span(), "stored_headers", &error))?;
-        if NEVER.contains(&header.as_str()) {
+        if NEVER_STORED.contains(&header) {
             let what = format!("{header} belongs to one client and is never stored");
             return Err(place.error(name.span(), &what, "leave it out"));
         }

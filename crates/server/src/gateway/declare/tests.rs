@@ -109,6 +109,12 @@ fn every_mistake_is_shown_where_it_stands() {
         ("\"anonymous\"", "\"anonymous\"\nidempotent_methods = [\"POST\"]", ":7:23:", "PUT"),
         ("\"anonymous\"", "\"anonymous\"\nin_flight_status = 500", ":7:20:", "425"),
         ("\"anonymous\"", "\"anonymous\"\npreserve_host = true\nupstream_http2 = true", ":8:18:", "leave out"),
+        (
+            "\"anonymous\"",
+            "\"anonymous\"\ndependency = \"payment\"\n[dependency.payments]\nbulkhead = 1",
+            ":7:14:",
+            "did you mean `payments`?",
+        ),
         ("\"anonymous\"", "\"anonymous\"\n[dependency.d]\nrate = \"fast\"", ":8:8:", "50/s"),
         ("\"anonymous\"", "\"anonymous\"\n[gateway]\ntrusted_proxies = [\"proxy\"]", ":8:20:", "10.0.0.0/8"),
         ("\"anonymous\"", "\"anonymous\"\n[gateway]\nopne = true", ":8:1:", "did you mean `open`?"),

@@ -45,7 +45,7 @@ pub(super) struct RouteText {
     pub(super) in_flight_status: Option<Spanned<u16>>,
     pub(super) reused: Option<ReusedText>,
     pub(super) evidence: Option<Spanned<String>>,
-    pub(super) dependency: Option<String>,
+    pub(super) dependency: Option<Spanned<String>>,
     #[serde(default)]
     pub(super) idempotent_methods: Vec<Spanned<String>>,
     pub(super) fingerprint: Option<Spanned<toml::Value>>,

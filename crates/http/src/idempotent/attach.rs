@@ -1,0 +1,142 @@
+//! The row "started, lease live": a duplicate attaches to the attempt under way and waits for its end.
+
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use axum::response::Response;
+use onefold_core::ledger::{Entry, Replay, Status};
+use onefold_core::operation::OperationKey;
+use onefold_core::ports::Store;
+
+use super::flights::Landed;
+use super::guard::{Inner, Stop};
+use super::meter::{AnswerKind, Measured};
+use super::refusal::{Protocol, Refusal};
+use super::replay;
+use crate::caller::Caller;
+
+/// A duplicate of a request under way.
+pub(super) struct Attached<'a, S> {
+    pub(super) inner: &'a Inner<S>,
+    pub(super) key: &'a OperationKey,
+    pub(super) caller: &'a Caller,
+}
+
+impl<S: Store> Attached<'_, S> {
+    /// Waits as long as the route or the caller says, and answers with what came of the attempt; never performs in its
+    /// place.
+    pub(super) async fn wait(
+        self,
+        prefer: Option<&HeaderValue>,
+        lease_left: Duration,
+        protocol: Protocol,
+        measured: &mut Measured,
+    ) -> Result<Response, Stop> {
+        let settings = &self.inner.settings;
+        let preferred = prefer.and_then(preferred);
+        let wait = preferred.unwrap_or(settings.wait).min(settings.wait_max);
+        let ended = tokio::time::timeout(wait, self.ended()).await;
+        let answer = match ended {
+            Ok(Some(ended)) => self.answer(ended, measured),
+            Ok(None) | Err(_) => Err(Refusal::in_flight(settings.in_flight_status, lease_left).into()),
+        };
+        let Some(preferred) = preferred else { return answer };
+        let mut response = match answer {
+            Ok(response) => response,
+            Err(Stop::Refused(refusal)) => {
+                measured.refused(refusal.code());
+                refusal.into_response(protocol)
+            }
+            Err(stop @ Stop::Unidentified(_)) => return Err(stop),
+        };
+        let applied = format!("wait={}", preferred.min(settings.wait_max).as_secs());
+        if let Ok(applied) = HeaderValue::from_str(&applied) {
+            response.headers_mut().insert("preference-applied", applied);
+        }
+        Ok(response)
+    }
+
+    /// How the attempt ended; none where there is no place to wait.
+    async fn ended(&self) -> Option<Ended> {
+        let mut waiting = self.inner.waiters.wait_for(self.key)?;
+        loop {
+            if let Some(mut here) = self.inner.flights.watch(self.key) {
+                let landed = here.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
+                if let Some(Landed::NotApplied(answer)) = landed {
+                    return Some(Ended::NotApplied(answer.to_response()));
+                }
+                return self.look().await;
+            }
+            tokio::select! {
+                entry = waiting.ended() => return entry.map(|entry| Ended::Known(Box::new(Entry::clone(&entry)))),
+                // An attempt whose grant was answered a moment ago may appear here.
+                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+            }
+        }
+    }
+
+    async fn look(&self) -> Option<Ended> {
+        let found = self.inner.ledger.store().find(vec![self.key.clone()]).await.ok()?;
+        found.into_iter().next().flatten().map(|entry| Ended::Known(Box::new(entry)))
+    }
+
+    fn answer(&self, ended: Ended, measured: &mut Measured) -> Result<Response, Stop> {
+        let entry = match ended {
+            Ended::NotApplied(response) => {
+                measured.kind = AnswerKind::NotApplied;
+                return Ok(response);
+            }
+            Ended::Known(entry) => entry,
+        };
+        let settings = &self.inner.settings;
+        match entry.status {
+            Status::Completed | Status::FailedFinal => {
+                measured.kind = AnswerKind::Replayed;
+                Ok(replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry))?)
+            }
+            Status::Unknown => Err(Refusal::unknown(self.key, "the request under way may have taken hold").into()),
+            Status::FailedRetryable | Status::Released => {
+                let now = self.inner.ledger.now();
+                Err(Refusal::waiting(entry.next_attempt_at.unwrap_or(now), now).into())
+            }
+            Status::Started => Err(Refusal::in_flight(settings.in_flight_status, Duration::from_secs(1)).into()),
+        }
+    }
+}
+
+/// How the attempt under way ended.
+enum Ended {
+    /// Nothing took hold; this is what its own caller got.
+    NotApplied(Response),
+    Known(Box<Entry>),
+}
+
+/// The `wait` of a `Prefer` header (RFC 7240).
+fn preferred(value: &HeaderValue) -> Option<Duration> {
+    let wait = value.to_str().ok()?.split([',', ';']).find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("wait").then(|| value.trim().trim_matches('"'))
+    })?;
+    wait.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_preference_to_wait_is_read_among_others() {
+        let rows = [
+            ("wait=10", Some(10)),
+            ("respond-async, Wait=3", Some(3)),
+            ("wait=\"7\"", Some(7)),
+            ("respond-async", None),
+            ("wait=soon", None),
+            ("wait=-1", None),
+        ];
+        for (value, seconds) in rows {
+            let read = preferred(&HeaderValue::from_static(value));
+            assert_eq!(read, seconds.map(Duration::from_secs), "{value}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The row "performed": the call runs detached, and everyone is answered from what was recorded.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::Request;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use onefold_core::error::UNEXPECTED;
+use onefold_core::ledger::Status;
+use onefold_core::operation::OperationKey;
+use onefold_core::ports::Store;
+use onefold_core::{Error, Result};
+use onefold_runtime::{Attempt, Concluded, Ending, Pass, Performing, Settled, Silence};
+use tracing::Instrument as _;
+
+use super::conclude::{Said, conclude};
+use super::flights::Landed;
+use super::guard::{Admitted, Guard};
+use super::meter::{AnswerKind, Measured};
+use super::performed::{Answered, Unanswered};
+use super::refusal::{Protocol, Refusal, mark_unknown, set_expires, set_retry_after};
+use super::route::RouteSettings;
+use crate::correlate::Correlation;
+use crate::rejection::Rejection;
+
+/// A request that may be performed now.
+pub(super) struct Granted<S: Store> {
+    pub(super) guard: Guard<S>,
+    pub(super) performing: Performing<S>,
+    pub(super) admitted: Admitted,
+}
+
+/// What a detached call brings back.
+struct Ended {
+    response: Response,
+    kind: AnswerKind,
+    upstream: Option<Duration>,
+}
+
+impl<S: Store> Granted<S> {
+    /// Performs it. Whoever asked may go away meanwhile; the call and its record do not.
+    pub(super) async fn perform<F, Fut>(self, perform: F, measured: &mut Measured) -> Response
+    where
+        F: FnOnce(Request) -> Fut + Send + 'static,
+        Fut: Future<Output = Answered> + Send + 'static,
+    {
+        let work = Correlation::carried(Correlation::current(), self.run(perform)).in_current_span();
+        match tokio::spawn(work).await {
+            Ok(ended) => {
+                (measured.kind, measured.upstream) = (ended.kind, ended.upstream);
+                ended.response
+            }
+            Err(cause) => {
+                measured.kind = AnswerKind::Failed;
+                let error = Error::new(UNEXPECTED, "the call's own thread of work ended").caused_by(cause);
+                Rejection::from(error).had_key().into_response()
+            }
+        }
+    }
+
+    async fn run<F, Fut>(self, perform: F) -> Ended
+    where
+        F: FnOnce(Request) -> Fut + Send + 'static,
+        Fut: Future<Output = Answered> + Send + 'static,
+    {
+        let Self { guard, performing, admitted } = self;
+        let Admitted { key, protocol, parts, body, places, .. } = admitted;
+        let flight = guard.inner.flights.begin(key.clone());
+        let request = Request::from_parts(parts, body);
+        let (inner, of) = (Arc::clone(&guard.inner), key.clone());
+        let effect = move |attempt: Attempt| async move {
+            let request = addressed(request, &attempt, &inner.settings);
+            let began = Instant::now();
+            let answered = match attempt.may_send() {
+                Ok(()) => perform(request).await,
+                Err(late) => Err(Unanswered::not_sent(onefold_core::call::Happened::Timeout, late.to_string())),
+            };
+            let ending = conclude(answered, &inner.settings, &of, protocol).await;
+            timed(ending, began.elapsed())
+        };
+        let concluded = performing.run_attached(effect).await;
+        judge_health(places.pass, &concluded);
+        let (ended, landed) = guard.ended(concluded, &key, protocol);
+        flight.land(landed);
+        ended
+    }
+}
+
+/// What the attempt said, and how long the upstream took.
+type Timed = (Said, Duration);
+
+fn timed(ending: Ending<Said>, took: Duration) -> Ending<Timed> {
+    match ending {
+        Ending::Record(outcome, said) => Ending::Record(outcome, (said, took)),
+        Ending::Release(said) => Ending::Release((said, took)),
+    }
+}
+
+/// The request as the upstream gets it: an answer that may be kept must be readable by everyone, and a provider that
+/// takes a key gets the operation's.
+fn addressed(mut request: Request, attempt: &Attempt, settings: &RouteSettings) -> Request {
+    let headers = request.headers_mut();
+    headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    if let (Some(name), Ok(key)) = (&settings.provider_key, HeaderValue::from_str(attempt.key())) {
+        headers.insert(name.clone(), key);
+    }
+    request
+}
+
+/// A call that was not answered as a healthy dependency does counts against it.
+fn judge_health(pass: Option<Pass>, concluded: &Result<Concluded<Timed>>) {
+    let Some(pass) = pass else { return };
+    match concluded {
+        Ok(Concluded::Ended { said: (said, _), .. }) if said.healthy => pass.succeeded(),
+        Ok(Concluded::Ended { .. } | Concluded::Silent { settled: Some(_), .. }) => pass.failed(),
+        // Nothing was sent, or only the ledger failed: the dependency has no part in it.
+        Ok(Concluded::Silent { settled: None, .. }) | Err(_) => drop(pass),
+    }
+}
+
+impl<S: Store> Guard<S> {
+    /// The answer to the one who sent the request, and how the attempt ended for those who waited.
+    fn ended(&self, concluded: Result<Concluded<Timed>>, key: &OperationKey, protocol: Protocol) -> (Ended, Landed) {
+        match concluded {
+            Ok(Concluded::Ended { said: (said, took), settled }) => {
+                let kind = settled.map_or(AnswerKind::NotApplied, |settled| AnswerKind::of(settled.status));
+                let mut response = said.response;
+                if let Some(settled) = settled {
+                    self.announce(&mut response, settled, key);
+                }
+                (Ended { response, kind, upstream: Some(took) }, said.landed)
+            }
+            Ok(Concluded::Silent { because, settled }) => {
+                let refusal = silent(because, settled, key);
+                let kind = if settled.is_some() { AnswerKind::Unknown } else { AnswerKind::NotApplied };
+                (Ended { response: refusal.into_response(protocol), kind, upstream: None }, Landed::Look)
+            }
+            Err(error) => {
+                let refusal = Refusal::from(error.with_fact("operationRef", key.reference()));
+                let response = refusal.retry_after(Duration::from_secs(1)).into_response(protocol);
+                (Ended { response, kind: AnswerKind::Failed, upstream: None }, Landed::Look)
+            }
+        }
+    }
+
+    /// What the caller is told beside the upstream's answer.
+    fn announce(&self, response: &mut Response, settled: Settled, key: &OperationKey) {
+        let now = self.inner.ledger.now();
+        match settled.status {
+            Status::Completed | Status::FailedFinal => {
+                if let Some(kept) = self.inner.terms.retention.id_for {
+                    set_expires(response.headers_mut(), now.plus(kept));
+                }
+            }
+            Status::FailedRetryable => {
+                mark_unknown(response.headers_mut(), &key.reference());
+                let until = settled.next_attempt_at.unwrap_or(now);
+                set_retry_after(response.headers_mut(), until.since(now).max(Duration::from_secs(1)));
+            }
+            Status::Unknown | Status::Started | Status::Released => {
+                mark_unknown(response.headers_mut(), &key.reference());
+            }
+        }
+    }
+}
+
+fn silent(because: Silence, settled: Option<Settled>, key: &OperationKey) -> Refusal {
+    match (because, settled) {
+        (_, None) => Refusal::not_sent(StatusCode::SERVICE_UNAVAILABLE, "the deadline passed before anything was sent"),
+        (Silence::TooLate, Some(_)) => {
+            Refusal::unanswered(key, StatusCode::GATEWAY_TIMEOUT, "no answer came before the deadline")
+        }
+        (Silence::Panicked, Some(_)) => {
+            Refusal::unanswered(key, StatusCode::INTERNAL_SERVER_ERROR, "the handler failed after it had begun")
+        }
+    }
+}
