@@ -57,7 +57,8 @@ impl Gateway {
         }
         request.extensions_mut().insert(correlation.clone());
         let span = tracing::info_span!("request", correlation_id = %correlation.0, route = %route);
-        let mut response = Correlation::carried(Some(correlation), answer(&table, found, request)).instrument(span).await;
+        let mut response =
+            Correlation::carried(Some(correlation), answer(&table, found, request)).instrument(span).await;
         let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
         counter!(
             "onefold_http_requests_total",

@@ -44,7 +44,9 @@ async fn a_broken_chunk_reaches_no_upstream_whole() {
     let service = Service::start().await;
     let gate = Gate::of(route(&service.url)).await;
     for chunks in ["zz\r\nabc\r\n0\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n", "-1\r\n\r\n", "ffffffffffffffffff\r\nabc"] {
-        gate.raw(&format!("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}")).await;
+        let sent = format!("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}");
+        let answer = gate.raw(&sent).await;
+        assert!(answer.starts_with("HTTP/1.1 400"), "{chunks:?}\n{answer}");
         assert_eq!(service.seen().len(), 0, "{chunks:?}");
     }
 }
