@@ -65,7 +65,7 @@ impl Forward {
             Some(protocol) => upgrade::pass(self, request, protocol).await,
             None => self.plain(request).await,
         };
-        sent.unwrap_or_else(|lost| lost.into_problem())
+        sent.unwrap_or_else(Lost::into_problem)
     }
 
     async fn plain(&self, mut request: Request<Body>) -> Result<Response, Lost> {
