@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Request, Version, header};
+use axum::http::{HeaderValue, Request, StatusCode, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -75,6 +75,10 @@ impl Forward {
         hop::strip(response.headers_mut());
         let spoken = response.version();
         forwarded::via(response.headers_mut(), spoken);
+        // What is not modified has the length of what it would have been; there is no body to measure against it.
+        if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
         // The client's connection decides what it speaks.
         *response.version_mut() = version;
         Ok(response.map(Body::new))
@@ -130,6 +134,7 @@ impl Forward {
         head.version = Version::HTTP_11;
         head.headers = parts.headers.clone();
         head.headers.remove(header::EXPECT);
+        hop::join_cookies(&mut head.headers);
         let host = match self.host {
             HostSent::Upstreams => upstream.host().clone(),
             HostSent::Clients => forwarded::host(parts)

@@ -137,6 +137,10 @@ pub(super) fn settings(route: &DeclaredRoute, dependencies: &Dependencies) -> Re
         evidence: evidence(route),
         dependency: dependencies.of(route),
         provider_key: route.provider_key.clone(),
+        business_key: route.business_key.clone(),
+        streams: route.streams,
+        open: route.open,
+        access_log: route.access_log,
         ..defaults
     })
 }
