@@ -22,6 +22,7 @@ mod claims;
 mod description;
 mod exits;
 mod full_disk;
+mod gateway;
 mod health;
 mod help;
 mod identity;
