@@ -15,7 +15,7 @@ const CAMPAIGN: &str = "onefold-campaign";
 /// The test targets that run the rules under a model checker.
 const MODEL: &str = "model";
 /// The test targets that need PostgreSQL and PgBouncer.
-const POSTGRES: [&str; 3] = ["postgres", "postgres_server", "postgres_servers"];
+const POSTGRES: [&str; 4] = ["postgres", "postgres_routes", "postgres_server", "postgres_servers"];
 
 /// The suites that run test targets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

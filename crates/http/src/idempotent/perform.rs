@@ -101,7 +101,12 @@ fn timed(ending: Ending<Said>, took: Duration) -> Ending<Timed> {
 /// The request as the upstream gets it: an answer that may be kept must be readable by everyone, and a provider that
 /// takes a key gets the operation's.
 fn addressed(mut request: Request, attempt: &Attempt, settings: &RouteSettings) -> Request {
+    let open_end = http_body::Body::size_hint(request.body()).exact().is_none();
     let headers = request.headers_mut();
+    if open_end {
+        // HTTP/1.1 has trailers behind chunks only.
+        headers.remove(header::CONTENT_LENGTH);
+    }
     headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     if let (Some(name), Ok(key)) = (&settings.provider_key, HeaderValue::from_str(attempt.key())) {
         headers.insert(name.clone(), key);

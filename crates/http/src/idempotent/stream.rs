@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use axum::BoxError;
 use axum::body::Body;
 use bytes::Bytes;
-use http_body::{Body as HttpBody, Frame};
+use http_body::{Body as HttpBody, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
 /// What was read, and then the rest.
@@ -75,6 +75,10 @@ impl HttpBody for Proved {
             Poll::Ready(None) => Poll::Ready(self.ended()),
             Poll::Pending => Poll::Pending,
         }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -127,6 +127,7 @@ pub(super) fn settings(route: &DeclaredRoute, dependencies: &Dependencies) -> Re
         body: BodyLimits {
             bytes_max: route.body_bytes_max,
             read_within: route.body_read_timeout,
+            answer_bytes_max: route.answer_bytes_max,
             ..BodyLimits::default()
         },
         in_flight_max: route.in_flight_max,

@@ -60,7 +60,7 @@ impl Call {
             .method(method)
             .uri(format!("http://{to}{path}"))
             .header("content-type", "application/json")
-            .header("x-user", "alice");
+            .header("authorization", "alice");
         Self { to, request, body: Body::from("{\"amount\":7}"), h2: false }
     }
 
@@ -72,9 +72,9 @@ impl Call {
     /// The same by another user; nobody where it is empty.
     pub(crate) fn user(mut self, name: &str) -> Self {
         let headers = self.request.headers_mut().unwrap();
-        headers.remove("x-user");
+        headers.remove("authorization");
         if !name.is_empty() {
-            headers.insert("x-user", name.parse().unwrap());
+            headers.insert("authorization", name.parse().unwrap());
         }
         self
     }

@@ -74,7 +74,7 @@ fn identified<C: onefold_core::effect::Class>(route: Route<C>) -> Route<C> {
     route.settings(|settings| {
         limits(settings);
         settings.caller = Arc::new(FromRequest(|parts: &axum::http::request::Parts| {
-            let user = parts.headers.get("x-user").and_then(|value| value.to_str().ok());
+            let user = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
             match user.filter(|user| *user != "revoked") {
                 Some(user) => Ok(Caller::known(user)),
                 None => Err(Rejection::from(Error::new(AUTHENTICATION_REQUIRED, "nobody is logged in"))),
@@ -141,17 +141,18 @@ impl Door {
         self.at = at;
     }
 
-    /// Another gateway on the same ledger.
+    /// Another gateway on the same ledger, which SQLite has no two of.
+    #[allow(dead_code, reason = "used on PostgreSQL")]
     pub(crate) fn another(&self) -> (Gateway, SocketAddr) {
         let Behind::Gateway(gateway) = &self.behind else { panic!("the layer is one process") };
         Gateway::start(&self.home, gateway.upstream, gateway.auth)
     }
 }
 
-/// Says who calls: what the sub-request's `x-user` names, unless that is revoked.
+/// Says who calls: what the sub-request's `authorization` names, unless that is revoked.
 async fn authority() -> SocketAddr {
     let app = Router::new().fallback(async |headers: axum::http::HeaderMap| {
-        let user = headers.get("x-user").and_then(|value| value.to_str().ok()).filter(|user| *user != "revoked");
+        let user = headers.get("authorization").and_then(|value| value.to_str().ok()).filter(|user| *user != "revoked");
         match user {
             Some(user) => (StatusCode::OK, [("x-subject", user.to_owned())], ""),
             None => (StatusCode::UNAUTHORIZED, [("www-authenticate", "Bearer".to_owned())], ""),
@@ -188,10 +189,11 @@ impl Gateway {
 
     pub(crate) async fn api(&self, path: &str) -> Answer {
         let to = self.api.trim_start_matches("http://").parse().unwrap();
-        let call = Call::plain(to, axum::http::Method::GET, path).body("");
+        let call = Call::plain(to, axum::http::Method::GET, path).user("").body("");
         call.header("authorization", format!("Bearer {}", self.token)).send().await
     }
 
+    #[allow(dead_code, reason = "used on PostgreSQL")]
     pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
     }
@@ -206,9 +208,7 @@ impl Drop for Gateway {
 
 fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
     let mut text = "gateway_listen = \"127.0.0.1:0\"\n".to_owned();
-    let auth = format!(
-        "caller = {{ auth = {{ url = \"http://{auth}/\", subject_header = \"x-subject\", headers = [\"x-user\"] }} }}"
-    );
+    let auth = format!("caller = {{ auth = {{ url = \"http://{auth}/\", subject_header = \"x-subject\" }} }}");
     let routes = [
         ("payments", auth.as_str(), ""),
         ("notices", &auth, "on_unknown = { same_key = \"x-provider-key\", provider_memory = \"24h\" }"),

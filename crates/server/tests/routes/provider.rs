@@ -28,7 +28,6 @@ struct Seen {
 /// One call.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    pub(crate) path: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) trailers: Option<HeaderMap>,
@@ -96,8 +95,7 @@ async fn act(State(provider): State<Provider>, request: Request) -> Response {
         return Response::builder().status(400).body(Body::empty()).unwrap();
     };
     let trailers = collected.trailers().cloned();
-    let call =
-        Call { path: parts.uri.to_string(), headers: parts.headers.clone(), body: collected.to_bytes(), trailers };
+    let call = Call { headers: parts.headers.clone(), body: collected.to_bytes(), trailers };
     let number = {
         let mut seen = provider.seen.lock().unwrap();
         seen.calls.push(call.clone());
@@ -136,32 +134,33 @@ fn answer(script: &HashMap<String, String>, number: usize, call: &Call) -> Respo
             headers.insert("content-type", HeaderValue::from_static("text/event-stream"));
             Body::from("data: one\n\ndata: two\n\n")
         }
-        _ if script.contains_key("breaks") => Body::new(Breaks(0)),
+        _ if script.contains_key("breaks") => {
+            let half = http_body::Frame::data(Bytes::from_static(b"{\"id\":"));
+            Body::new(Frames([Ok(half), Err(std::io::ErrorKind::BrokenPipe.into())].into()))
+        }
         _ if script.contains_key("trailers") => {
             headers.insert("trailer", HeaderValue::from_static("x-checksum"));
             let trailers =
                 HeaderMap::from_iter([(HeaderName::from_static("x-checksum"), HeaderValue::from_static("77"))]);
-            Body::new(Body::from(body).with_trailers(std::future::ready(Some(Ok(trailers)))))
+            // Without a length: HTTP/1.1 sends trailers behind chunks only.
+            let frames = [http_body::Frame::data(body.into()), http_body::Frame::trailers(trailers)];
+            Body::new(Frames(frames.map(Ok).into()))
         }
         _ => Body::from(body),
     };
     response.body(body).unwrap()
 }
 
-/// A body that ends half-way.
-struct Breaks(u8);
+/// A body, frame by frame.
+struct Frames(std::collections::VecDeque<Result<http_body::Frame<Bytes>, std::io::Error>>);
 
-impl http_body::Body for Breaks {
+impl http_body::Body for Frames {
     type Data = Bytes;
     type Error = std::io::Error;
     fn poll_frame(
         mut self: std::pin::Pin<&mut Self>,
         _: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, std::io::Error>>> {
-        self.0 += 1;
-        std::task::Poll::Ready(Some(match self.0 {
-            1 => Ok(http_body::Frame::data(Bytes::from_static(b"{\"id\":"))),
-            _ => Err(std::io::ErrorKind::BrokenPipe.into()),
-        }))
+        std::task::Poll::Ready(self.0.pop_front())
     }
 }

@@ -16,8 +16,8 @@ use super::caller::{self, DeclaredCaller, header};
 use super::text::RouteText;
 use super::{positive, within};
 
-/// Bytes of an answer that are stored, unless a route says otherwise.
-const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// What an answer's status and headers take beside its body.
+const HEAD_BYTES_MAX: usize = 256 * 1024;
 
 /// Whether a request must carry a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub(crate) struct DeclaredRoute {
     pub(crate) trust_effect_header: bool,
     pub(crate) body_bytes_max: usize,
     pub(crate) body_read_timeout: Duration,
+    /// Bytes of an answer's body that are stored; a larger one passes and is not replayed.
+    pub(crate) answer_bytes_max: usize,
     pub(crate) stored_headers: Vec<HeaderName>,
     pub(crate) in_flight_max: usize,
     pub(crate) waiters: usize,
@@ -87,7 +89,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         None => None,
         Some(value) => declare::question(value.get_ref()).map_err(|error| place.wrap(value.span(), &who, &error))?,
     };
-    let terms = terms(place, &text)?;
+    let (terms, answer_bytes_max) = (terms(place, &text)?, answer_bytes_max(&text));
     let timeout = text.timeout.as_ref().map_or(Ok(terms.deadline_for), |text| positive(place, text))?;
     if let Some(given) = text.timeout.as_ref().filter(|_| timeout > terms.deadline_for) {
         return Err(place.error(given.span(), "the timeout is longer than the deadline", "raise `deadline` above it"));
@@ -120,6 +122,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         answers: answers(place, &text.answers)?,
         trust_effect_header: text.trust_effect_header,
         body_bytes_max: within(place, text.body_bytes_max, 1..=1 << 30, 1024 * 1024)?,
+        answer_bytes_max,
         body_read_timeout: text
             .body_read_timeout
             .as_ref()
@@ -146,7 +149,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         },
         streams: text.streams,
         open: text.open,
-        access_log: text.access_log,
+        access_log: text.access_log.unwrap_or(true),
         terms,
     })
 }
@@ -195,7 +198,7 @@ fn terms(place: &Place<'_>, text: &RouteText) -> Result<Terms> {
     };
     terms.remember = read == EffectClass::Pure;
     terms.dependency = text.dependency.as_ref().map(|name| name.get_ref().as_str().into());
-    terms.result_bytes_max = text.result_bytes_max.unwrap_or(ANSWER_BYTES_MAX);
+    terms.result_bytes_max = answer_bytes_max(text) + HEAD_BYTES_MAX;
     if let Some(value) = &text.fingerprint {
         terms.fingerprint = declare::fingerprint(place, value)?;
     }
@@ -326,4 +329,8 @@ fn methods(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<Method>> 
         _ => Err(place.error(name.span(), "only PUT and DELETE need to be opted in", "write [\"PUT\", \"DELETE\"]")),
     };
     names.iter().map(read).collect()
+}
+
+fn answer_bytes_max(text: &RouteText) -> usize {
+    text.answer_bytes_max.unwrap_or_else(|| RouteSettings::default().body.answer_bytes_max)
 }

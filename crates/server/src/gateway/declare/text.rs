@@ -49,7 +49,7 @@ pub(super) struct RouteText {
     #[serde(default)]
     pub(super) idempotent_methods: Vec<Spanned<String>>,
     pub(super) fingerprint: Option<Spanned<toml::Value>>,
-    pub(super) result_bytes_max: Option<usize>,
+    pub(super) answer_bytes_max: Option<usize>,
     /// A place in a JSON body.
     pub(super) business_key: Option<Spanned<String>>,
     /// Bodies with a `Content-Digest` are sent on as they come.
@@ -58,8 +58,7 @@ pub(super) struct RouteText {
     /// Sent on unguarded while the ledger does not answer.
     #[serde(default)]
     pub(super) open: bool,
-    #[serde(default)]
-    pub(super) access_log: bool,
+    pub(super) access_log: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]

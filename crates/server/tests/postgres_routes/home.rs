@@ -1,0 +1,42 @@
+//! The store: a schema of its own for every test.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use onefold_runtime::{Ledger, Settings, SystemClock, SystemRandom};
+
+use crate::harness::Schema;
+
+/// Where operations are kept.
+pub(crate) type Store = onefold_postgres::Postgres;
+
+/// A store that nobody has used; gone when the test ends.
+pub(crate) struct Home {
+    schema: Schema,
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self { schema: Schema::new(), folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A ledger of this process.
+    pub(crate) async fn ledger(&self) -> Ledger<Store> {
+        let options = onefold_postgres::Options {
+            schema: Some(self.schema.name.clone()),
+            ..onefold_postgres::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+        };
+        let store = Store::open(&self.schema.url(), options).await.unwrap();
+        Ledger::open(store, Settings::default()).unwrap()
+    }
+
+    /// What tells a server of this store where it is.
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
+        vec![("ONEFOLD_DATABASE", self.schema.url()), ("ONEFOLD_SCHEMA", self.schema.name.clone())]
+    }
+}
