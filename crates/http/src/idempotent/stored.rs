@@ -128,7 +128,9 @@ pub(crate) fn status_of(content_type: &str) -> Option<StatusCode> {
 }
 
 fn allowed_of(headers: &HeaderMap, allowed: &[HeaderName]) -> HeaderMap {
-    let kept = headers.iter().filter(|(name, _)| allowed.contains(name) && !NEVER_STORED.contains(name));
+    // The status of a gRPC answer without a body stands in its headers.
+    let chosen = |name: &HeaderName| allowed.contains(name) || name.as_str().starts_with("grpc-");
+    let kept = headers.iter().filter(|(name, _)| chosen(name) && !NEVER_STORED.contains(name));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
