@@ -165,5 +165,12 @@ fn sound(request: &Request<Body>) -> Result<Vec<String>> {
     if hosts > 1 || hosts == 0 && request.version() == Version::HTTP_11 && request.uri().authority().is_none() {
         return refused("a request names one host");
     }
+    let named = headers.get(header::HOST).map(HeaderValue::as_bytes);
+    let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
+    if let (Some(named), Some(authority)) = (named, authority)
+        && !named.eq_ignore_ascii_case(authority)
+    {
+        return refused("a request names one host");
+    }
     path::segments(request.uri().path()).map_or_else(|| refused("the path could mean another one elsewhere"), Ok)
 }

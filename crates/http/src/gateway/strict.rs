@@ -97,8 +97,8 @@ impl Watch {
     /// Where the byte after this line is.
     fn ended(&mut self, line: &[u8]) -> At {
         match self.at {
-            // Empty lines before a message are passed over.
-            At::Start if line.is_empty() => At::Start,
+            // Empty lines before a message are passed over; one ends the trailers.
+            At::Start | At::Trailer if line.is_empty() => At::Start,
             At::Start if line.starts_with(b"PRI ") => At::Unwatched,
             At::Start => {
                 self.head = Head::default();
@@ -112,7 +112,6 @@ impl Watch {
                 Some(bytes) => At::Chunk(bytes),
             },
             At::ChunkEnd if line.is_empty() => At::ChunkSize,
-            At::Trailer if line.is_empty() => At::Start,
             At::Trailer => At::Trailer,
             At::ChunkEnd | At::Body(_) | At::Chunk(_) | At::Unwatched => At::Unwatched,
         }

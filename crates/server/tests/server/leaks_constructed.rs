@@ -54,6 +54,18 @@ pub(crate) const CONSTRUCTED: &[Code] = &[
     codes::COMMAND_FAILED,
     codes::COMMAND_NOT_STARTED,
     codes::COMMAND_KILLED,
+    // Of the layer and the gateway, which have a door of their own.
+    codes::IDEMPOTENCY_KEY_REUSED,
+    codes::OPERATION_IN_FLIGHT,
+    codes::OPERATION_WAITING,
+    codes::OUTCOME_UNKNOWN,
+    codes::RESULT_UNAVAILABLE,
+    codes::REQUEST_TOO_SLOW,
+    codes::TOO_BUSY,
+    codes::BREAKER_OPEN,
+    codes::BULKHEAD_FULL,
+    codes::RATE_EXCEEDED,
+    codes::UPSTREAM_UNREACHABLE,
     // Of boundaries that stand in other services.
     codes::REQUEST_HEADER_MISSING,
     codes::IDEMPOTENCY_KEY_INVALID,

@@ -40,6 +40,7 @@ pub(crate) enum AnswerMeans {
 }
 
 /// A route as configuration declares it.
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the file, and has its name there")]
 #[derive(Debug, Clone)]
 pub(crate) struct DeclaredRoute {
     /// Its kind is its name.

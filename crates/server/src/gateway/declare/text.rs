@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of the file, and has its name there")]
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RouteText {
