@@ -85,7 +85,7 @@ impl Dependency {
     /// assert!(provider.enter().is_ok());
     /// ```
     pub fn enter(&self) -> Result<Pass, Refused> {
-        match self.shared.change(|gate, now| gate.enter(now)) {
+        match self.shared.change(Gate::enter) {
             Ok(place) => {
                 meter::dependency_call_began(&self.shared.name);
                 Ok(Pass { shared: Arc::clone(&self.shared), place: Some(place) })
