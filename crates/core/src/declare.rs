@@ -5,7 +5,8 @@ mod policy;
 mod question;
 
 pub use place::{Place, suggestion};
-pub use question::DeclaredQuestion;
+pub use policy::read as on_unknown;
+pub use question::{DeclaredQuestion, read as question};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -158,7 +159,8 @@ fn schedule(place: &Place<'_>, steps: &Spanned<Vec<String>>) -> Result<Schedule>
     }
 }
 
-fn fingerprint(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Mode> {
+/// Reads `fingerprint`: what of a request is compared.
+pub fn fingerprint(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Mode> {
     let hint = "use \"raw\", \"canonical\", or { fields = [\"/amount\"] }";
     match value.get_ref() {
         toml::Value::String(name) if name == "raw" => Ok(Mode::Raw),
@@ -180,7 +182,8 @@ fn fingerprint(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Mode> 
 }
 
 impl Place<'_> {
-    fn duration(&self, text: &Spanned<String>) -> Result<Duration> {
+    /// Reads a duration such as `10s`.
+    pub fn duration(&self, text: &Spanned<String>) -> Result<Duration> {
         parse_duration(text.get_ref()).ok_or_else(|| {
             self.error(
                 text.span(),
@@ -190,7 +193,8 @@ impl Place<'_> {
         })
     }
 
-    fn error(&self, span: std::ops::Range<usize>, what: &str, hint: &str) -> crate::Error {
+    /// A mistake at this place, and what to write instead.
+    pub fn error(&self, span: std::ops::Range<usize>, what: &str, hint: &str) -> crate::Error {
         crate::Error::new(DECLARATION_INVALID, self.show(span, what)).hint(hint)
     }
 }

@@ -25,6 +25,12 @@ impl Correlation {
         CURRENT.try_with(Clone::clone).ok()
     }
 
+    /// That of a request with these headers, on this route.
+    #[cfg(feature = "gateway")]
+    pub(crate) fn of(headers: &HeaderMap, route: Option<String>) -> Self {
+        Self(correlation_id(headers), route)
+    }
+
     /// What is done for that request somewhere else, under the same id.
     pub(crate) async fn carried<T>(correlation: Option<Self>, work: impl Future<Output = T>) -> T {
         match correlation {

@@ -26,11 +26,16 @@
 //! | `extract` | bodies, queries, paths and headers; each mistake with its place |
 //! | `respond` | a use case's own result as an answer |
 //! | `correlate` | the correlation id of every request, and its metrics |
+//! | `caller` | who calls: a stable, verified subject |
+//! | `idempotent` | `Idempotency-Key`: a request takes hold once |
+//! | `gateway` | a reverse proxy in front of services in any language (feature `gateway`) |
 //! | `panics` | a panic is a defect of ours, answered without its message |
 
 mod caller;
 mod correlate;
 mod extract;
+#[cfg(feature = "gateway")]
+pub mod gateway;
 pub mod idempotent;
 mod panics;
 mod rejection;

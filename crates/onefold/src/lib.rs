@@ -91,7 +91,7 @@ pub use onefold_runtime::{
 #[cfg(feature = "sqlite")]
 pub use onefold_sqlite::{Options as SqliteOptions, Sqlite, fault as sqlite_fault};
 
-/// Errors over HTTP for one's own axum service.
+/// `Idempotency-Key` as a layer, and errors over HTTP, for one's own axum or tower service.
 #[cfg(feature = "http")]
 pub use onefold_http as http;
 

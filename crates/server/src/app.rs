@@ -4,7 +4,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use onefold_core::declare::DeclaredKind;
-use onefold_core::effect::{Policy, Terms};
+use onefold_core::effect::Terms;
 use onefold_core::error::KIND_MISMATCH;
 use onefold_core::operation::KindName;
 use onefold_core::ports::{Clock, Faults, NoFaults, Pinned, Share as _};
@@ -80,10 +80,7 @@ impl App {
     }
 
     fn declare_configured(&self, kind: &DeclaredKind) -> Result<()> {
-        let reconciler = match (kind.terms.contract.policy(), &kind.question) {
-            (Policy::Ask { .. } | Policy::Void, Some(question)) => Some(question::reconciler(question, &kind.terms)?),
-            _ => None,
-        };
+        let reconciler = question::of(kind.question.as_ref(), &kind.terms)?;
         self.ledger.declare(kind.terms.clone(), reconciler).map(drop)
     }
 

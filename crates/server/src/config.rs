@@ -15,6 +15,11 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
+use onefold_http::gateway::ListenAt;
+
+use crate::gateway::DeclaredGateway;
+use file::Declared;
+
 pub(crate) use address::{Address, Url};
 pub(crate) use files::Files;
 pub(crate) use keys::KEYS;
@@ -46,8 +51,20 @@ pub(crate) struct Config {
     pub(crate) prune_every: Duration,
     pub(crate) archive: Option<PathBuf>,
     pub(crate) kinds: Vec<DeclaredKind>,
+    /// Where the gateway answers, if there is one.
+    pub(crate) gateway_listen: ListenAt,
+    /// The gateway, where the file has routes.
+    pub(crate) gateway: Option<DeclaredGateway>,
+    source: Source,
     /// Every value with its origin, as `onefold config` shows it.
     pub(crate) layers: Layers,
+}
+
+/// What was asked for, so that it can be read again.
+#[derive(Debug, Clone, Default)]
+struct Source {
+    file: Option<PathBuf>,
+    flags: Vec<(&'static str, String)>,
 }
 
 /// How log lines look.
@@ -67,11 +84,17 @@ impl std::fmt::Debug for Config {
 impl Config {
     /// Reads everything. `file` is the file that was asked for; without it `onefold.toml` here, if there is one.
     pub(crate) fn load(file: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self> {
-        let (layers, kinds) = Layers::gather(file, &Layers::environment(), flags)?;
-        Self::typed(layers, kinds)
+        let (layers, declared) = Layers::gather(file, &Layers::environment(), flags)?;
+        let source = Source { file: file.map(Path::to_owned), flags: flags.to_vec() };
+        Ok(Self { source, ..Self::typed(layers, declared)? })
     }
 
-    fn typed(layers: Layers, kinds: Vec<DeclaredKind>) -> Result<Self> {
+    /// Reads everything again, as it is now.
+    pub(crate) fn again(&self) -> Result<Self> {
+        Self::load(self.source.file.as_deref(), &self.source.flags)
+    }
+
+    fn typed(layers: Layers, declared: Declared) -> Result<Self> {
         let database = Address::read(&layers)?;
         let schema = schema(&layers, &database)?;
         let files = Files::of(&database, schema.as_deref(), layers.optional("data_dir"));
@@ -104,10 +127,23 @@ impl Config {
             database,
             schema,
             files,
-            kinds,
+            gateway_listen: gateway_listen(&layers)?,
+            kinds: declared.kinds,
+            gateway: declared.gateway,
+            source: Source::default(),
             layers,
         })
     }
+}
+
+/// An address, or `unix:` and a path.
+fn gateway_listen(layers: &Layers) -> Result<ListenAt> {
+    layers.read("gateway_listen", "an address such as 127.0.0.1:7080, or unix:/run/onefold/gateway.sock", |text| {
+        match text.strip_prefix("unix:") {
+            Some(path) => Some(path).filter(|path| !path.is_empty()).map(|path| ListenAt::Unix(path.into())),
+            None => text.parse().ok().map(ListenAt::Tcp),
+        }
+    })
 }
 
 fn duration(layers: &Layers, key: &'static str) -> Result<Duration> {

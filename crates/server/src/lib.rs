@@ -15,6 +15,7 @@
 //! | `identity` | who calls, and what a role may do |
 //! | `api` | the ledger over HTTP |
 //! | `serve` | listening and draining |
+//! | `gateway` | the reverse proxy: its configuration, start and reload |
 //! | `measure` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
 //! | `table`, `log` | what people see |
@@ -28,6 +29,7 @@ mod config;
 mod database;
 mod declaration;
 mod exit;
+mod gateway;
 mod identity;
 mod log;
 mod measure;

@@ -22,8 +22,15 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// The questions of a kind.
-pub(crate) fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
+/// How a kind's provider is asked, where its policy asks.
+pub(crate) fn of(question: Option<&DeclaredQuestion>, terms: &Terms) -> Result<Option<Reconciler>> {
+    match (terms.contract.policy(), question) {
+        (Policy::Ask { .. } | Policy::Void, Some(question)) => reconciler(question, terms).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
     let web = web()?;
     let question = Arc::new(question.clone());
     let voids = matches!(terms.contract.policy(), Policy::Void);
@@ -89,13 +96,20 @@ fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body
         let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
         json.and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned())
     });
+    let result = |value: &serde_json::Value| match &question.result {
+        None => value.clone(),
+        Some(pointer) => {
+            let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+            whole.pointer(pointer).cloned().unwrap_or_default()
+        }
+    };
     match (status, found) {
         (status, Some(Some(value))) if status.is_success() || status == StatusCode::CONFLICT => {
             let reference = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            Answer::took_hold(&value).evidence(reference.chars().take(200).collect::<String>())
+            Answer::took_hold(&result(&value)).evidence(reference.chars().take(200).collect::<String>())
         }
         (status, None) if status.is_success() && !voids => {
-            Answer::took_hold(&serde_json::from_slice(body).unwrap_or(serde_json::Value::Null))
+            Answer::took_hold(&result(&serde_json::from_slice(body).unwrap_or_default()))
         }
         // A voided key is refused from now on; an answer without the pointer's value is a plain no.
         (status, _) if status.is_success() => Answer::did_not(),

@@ -22,6 +22,7 @@ use tokio::sync::Semaphore;
 use crate::api::{self, Api, Gate, Shared};
 use crate::app::{App, Opener};
 use crate::config::Config;
+use crate::gateway::Running;
 use crate::identity::{Credentials, first_token};
 use crate::measure;
 
@@ -40,6 +41,7 @@ pub(crate) struct Server {
     connections_max: usize,
     drain_for: Duration,
     note: Note,
+    pub(crate) gateway: Option<Running>,
 }
 
 impl Server {
@@ -62,6 +64,7 @@ impl Server {
             Arc::new(Credentials::new(app.ledger.store().clone(), config.token.as_deref(), &config.token_file));
         closed_by_default(address, &credentials).await?;
         app.ledger.start().await?;
+        let gateway = Running::start(config, &app).await?;
         let instance = uuid::Uuid::new_v4().simple().to_string();
         let api = Api::new(app, instance.clone(), metrics);
         let router = api::served(&api, credentials, Gate::new(address, &config.hosts), config.body_bytes_max);
@@ -74,6 +77,7 @@ impl Server {
             connections_max: config.connections_max,
             drain_for: config.drain_for,
             note,
+            gateway,
         })
     }
 
@@ -111,8 +115,13 @@ impl Server {
         tracing::info!("draining");
         self.api.drain();
         drop(self.listener);
+        // Both drain at once.
+        let gateway = self.gateway.map(|gateway| tokio::spawn(gateway.stop(self.drain_for)));
         if tokio::time::timeout(self.drain_for, graceful.shutdown()).await.is_err() {
             tracing::warn!("connections were still open when the time to drain was over");
+        }
+        if let Some(gateway) = gateway {
+            let _ = gateway.await;
         }
         if let Some(folding) = folding {
             folding.abort();

@@ -1,38 +1,44 @@
 //! The routes. Whatever goes wrong is answered through the registry.
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use onefold::OperationId;
-use onefold::error::{Error, IDEMPOTENCY_KEY_INVALID};
-use onefold::http::{Body, Path, Projected, Rejection, answer_every_error, required_header};
+use onefold::Sqlite;
+use onefold::error::{Error, Result};
+use onefold::http::idempotent::{Idempotent as _, Operation, Route};
+use onefold::http::{Body, Path, Projected, Rejection, answer_every_error};
 use serde_json::Value;
 
-use crate::errors::CASE_NOT_FOUND;
+use crate::errors::{CASE_DUPLICATE_SUBMISSION, CASE_NOT_FOUND};
 use crate::request::Submission;
 use crate::store::Case;
-use crate::submit::Cases;
-
-/// The header whose value names a submission.
-pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+use crate::submit::{Cases, Submit};
 
 /// The whole service.
-pub fn routes(cases: Cases) -> Router {
-    let router = Router::new().route("/cases", post(submit)).route("/cases/{id}", get(show)).with_state(cases);
-    answer_every_error(router)
+pub fn routes(cases: Cases) -> Result<Router> {
+    let once =
+        Route::local("case.submit").reused(StatusCode::CONFLICT, CASE_DUPLICATE_SUBMISSION).settings(|settings| {
+            // The source text's answers to a duplicate: the same result under 200, also to callers that nobody identified.
+            settings.replay_status = Some(StatusCode::OK);
+            settings.replays_to_anyone = true;
+        });
+    let submitting = post(submit).layer(cases.ledger().idempotent(once)?);
+    let router = Router::new().route("/cases", submitting).route("/cases/{id}", get(show)).with_state(cases);
+    Ok(answer_every_error(router))
 }
 
 async fn submit(
     State(cases): State<Cases>,
-    headers: HeaderMap,
+    operation: Operation<Sqlite>,
     Body(body): Body<Value>,
 ) -> Result<Response, Rejection> {
-    let key = required_header(&headers, IDEMPOTENCY_KEY)?;
-    let key = OperationId::parse(key).map_err(|cause| Error::new(IDEMPOTENCY_KEY_INVALID, cause.detail()))?;
     let submission = Submission::read(&body)?;
-    Ok(Projected(cases.submit(key, submission).await).into_response())
+    Ok(match cases.submit(operation, submission).await {
+        Submit::Answered(answer) => answer,
+        Submit::Decided(decision) => Projected(decision).into_response(),
+    })
 }
 
 async fn show(State(cases): State<Cases>, Path(id): Path<String>) -> Result<Json<Case>, Rejection> {

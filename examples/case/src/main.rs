@@ -44,7 +44,7 @@ async fn main() -> Result<(), Failed> {
             _ = interrupt.recv() => {}
         }
     };
-    axum::serve(listener, routes(cases.clone())).with_graceful_shutdown(stop).await?;
+    axum::serve(listener, routes(cases.clone())?).with_graceful_shutdown(stop).await?;
     cases.close().await;
     Ok(())
 }

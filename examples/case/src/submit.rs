@@ -4,10 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold::core::effect::Local;
+use axum::response::Response;
 use onefold::core::ports::Clock;
 use onefold::error::{Error, Result, Violation};
-use onefold::{Kind, KindHandle, Ledger, Once, OperationId, Settings, Shutdown, Sqlite, SystemClock};
+use onefold::http::Projected;
+use onefold::http::idempotent::Operation;
+use onefold::{Ledger, Settings, Shutdown, Sqlite, SystemClock};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{SqliteConnection, SqlitePool};
 use time::OffsetDateTime;
@@ -26,10 +28,17 @@ const READERS_MAX: u32 = 4;
 pub struct Cases {
     store: Sqlite,
     ledger: Ledger<Sqlite>,
-    submissions: KindHandle<Sqlite, Local>,
     /// Reading does not wait behind transactions.
     readers: SqlitePool,
     clock: Arc<dyn Clock>,
+}
+
+/// What a submission is answered with.
+pub enum Submit {
+    /// What the ledger keeps under its key.
+    Answered(Response),
+    /// What this service decided, and keeps under no key.
+    Decided(IdempotencyDecision),
 }
 
 /// Why a submission is not performed: decided otherwise, or the store failed.
@@ -51,20 +60,24 @@ impl Cases {
         let store = Sqlite::open(path, options).await?;
         store::migrate(&store).await?;
         let ledger = Ledger::open(store.clone(), Settings::default())?;
-        let submissions = ledger.kind(Kind::local("case.submit"))?;
         let reading = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(busy_wait);
         let readers = SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(reading);
-        Ok(Self { store, ledger, submissions, readers, clock: Arc::new(SystemClock) })
+        Ok(Self { store, ledger, readers, clock: Arc::new(SystemClock) })
     }
 
-    /// Submits a case under a key: performed once, whatever fails; contention runs it again.
+    /// The ledger that knows what was submitted.
+    pub fn ledger(&self) -> &Ledger<Sqlite> {
+        &self.ledger
+    }
+
+    /// Submits a case: performed once per key, whatever fails; contention runs it again.
     ///
     /// Owns what it needs, so that the future may move between threads.
-    pub async fn submit(self, key: OperationId, submission: Submission) -> IdempotencyDecision {
+    pub async fn submit(self, operation: Operation<Sqlite>, submission: Submission) -> Submit {
         let store = self.store.clone();
-        let ended = store.transaction(async move |tx| self.submit_in(tx, &key, &submission).await).await;
+        let ended = store.transaction(async move |tx| self.submit_in(tx, &operation, &submission).await).await;
         ended.map_or_else(
-            |error| IdempotencyDecision::failed(SubmitCaseApplicationError::of_store(&error)),
+            |error| Submit::Decided(IdempotencyDecision::failed(SubmitCaseApplicationError::of_store(&error))),
             onefold::Committed::into_inner,
         )
     }
@@ -72,22 +85,18 @@ impl Cases {
     async fn submit_in(
         &self,
         tx: &mut SqliteConnection,
-        key: &OperationId,
+        operation: &Operation<Sqlite>,
         submission: &Submission,
-    ) -> Result<IdempotencyDecision> {
-        let operation = self.submissions.operation(key.clone());
-        let once = operation.once_in(tx, submission, async |tx| self.perform(tx, key.as_str(), submission).await);
+    ) -> Result<Submit> {
+        let key = operation.key().unwrap_or_default();
+        let once = operation.once_in(tx, async |tx| {
+            let submitted = self.perform(tx, &key, submission).await?;
+            Ok::<_, Stop>(Projected(IdempotencyDecision::FirstAttempt(SubmitCaseResult::Accepted(submitted))))
+        });
         match once.await {
-            Ok(Once::Performed(submitted)) => {
-                Ok(IdempotencyDecision::FirstAttempt(SubmitCaseResult::Accepted(submitted)))
-            }
-            Ok(Once::Replayed(submitted)) => {
-                Ok(IdempotencyDecision::ReplayCompleted(SubmitCaseResult::Duplicate(submitted)))
-            }
-            Ok(Once::Conflict) => Ok(IdempotencyDecision::ConflictWithDifferentPayload),
-            Ok(Once::InFlight { retry_after }) => Ok(IdempotencyDecision::InProgress { retry_after }),
+            Ok(answer) => Ok(Submit::Answered(answer)),
             // Nothing was recorded: a mended submission may come under the same key.
-            Err(Stop::Decided(decision)) => Ok(decision),
+            Err(Stop::Decided(decision)) => Ok(Submit::Decided(decision)),
             Err(Stop::Store(error)) => Err(error),
         }
     }

@@ -35,12 +35,12 @@ impl<'a> Place<'a> {
     }
 
     /// A rule's error, shown where it was provoked.
-    pub(super) fn wrap(&self, span: Range<usize>, who: &str, error: &Error) -> Error {
+    pub fn wrap(&self, span: Range<usize>, who: &str, error: &Error) -> Error {
         Error::new(error.code(), self.show(span, &format!("{who}: {}", error.detail()))).hint(error.next_step())
     }
 
     /// What the parser itself did not understand.
-    pub(super) fn malformed(&self, cause: &toml::de::Error) -> Error {
+    pub fn malformed(&self, cause: &toml::de::Error) -> Error {
         let span = cause.span().unwrap_or(0..0);
         let shown = self.show(span, cause.message());
         match misspelt(cause.message()) {

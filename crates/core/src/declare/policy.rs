@@ -8,7 +8,8 @@ use crate::time::parse_duration;
 
 const SETTLE: Duration = Duration::from_mins(15);
 
-pub(super) fn read(value: &toml::Value) -> Result<Policy> {
+/// Reads `on_unknown`: a policy's name, or a table with what the policy needs.
+pub fn read(value: &toml::Value) -> Result<Policy> {
     match value {
         toml::Value::String(name) => named(name),
         toml::Value::Table(table) => {

@@ -6,7 +6,7 @@ use crate::error::{DECLARATION_INVALID, Error, Result};
 const NAMES: [&str; 3] = ["id", "key", "business_key"];
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// What the table of `ask` or `void` may hold beside it.
-const FIELDS: [&str; 5] = ["ask", "void", "took_hold", "settle", "because"];
+const FIELDS: [&str; 6] = ["ask", "void", "took_hold", "result", "settle", "because"];
 
 /// How a provider is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct DeclaredQuestion {
     pub url: String,
     /// Where in the answer's JSON stands what exists only if it took hold.
     pub took_hold: Option<String>,
+    /// Where in the answer's JSON stands the result; what `took_hold` points at without it.
+    pub result: Option<String>,
 }
 
 impl DeclaredQuestion {
@@ -47,11 +49,17 @@ impl DeclaredQuestion {
             return Err(Error::new(DECLARATION_INVALID, format!("{pointer:?} is no JSON pointer"))
                 .hint("write took_hold = \"/items/0/id\""));
         }
-        Ok(Self { method: method.to_owned(), url: url.to_owned(), took_hold: took_hold.map(str::to_owned) })
+        Ok(Self {
+            method: method.to_owned(),
+            url: url.to_owned(),
+            took_hold: took_hold.map(str::to_owned),
+            result: None,
+        })
     }
 }
 
-pub(super) fn read(on_unknown: &toml::Value) -> Result<Option<DeclaredQuestion>> {
+/// Reads the question in `on_unknown`, where its policy asks.
+pub fn read(on_unknown: &toml::Value) -> Result<Option<DeclaredQuestion>> {
     let Some(table) = on_unknown.as_table() else {
         return Ok(None);
     };
@@ -63,7 +71,12 @@ pub(super) fn read(on_unknown: &toml::Value) -> Result<Option<DeclaredQuestion>>
         return Err(Error::new(DECLARATION_INVALID, format!("on_unknown has no {unknown:?}"))
             .hint(format!("use {}", FIELDS.join(", "))));
     }
-    DeclaredQuestion::parse(question, text("took_hold")).map(Some)
+    let result = text("result").map(str::to_owned);
+    if let Some(pointer) = result.as_ref().filter(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
+        return Err(Error::new(DECLARATION_INVALID, format!("{pointer:?} is no JSON pointer"))
+            .hint("write result = \"/items/0\", or \"\" for the whole answer"));
+    }
+    Ok(Some(DeclaredQuestion { result, ..DeclaredQuestion::parse(question, text("took_hold"))? }))
 }
 
 #[cfg(test)]

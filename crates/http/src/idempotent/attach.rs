@@ -91,7 +91,8 @@ impl<S: Store> Attached<'_, S> {
         let settings = &self.inner.settings;
         match entry.status {
             Status::Completed | Status::FailedFinal => {
-                replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry), measured)
+                measured.kind = AnswerKind::Replayed;
+                Ok(replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry))?)
             }
             Status::Unknown => Err(Refusal::unknown(self.key, "the request under way may have taken hold").into()),
             Status::FailedRetryable | Status::Released => {

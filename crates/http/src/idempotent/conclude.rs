@@ -59,7 +59,7 @@ pub(super) async fn conclude(
                 Effect::None => not_applied(parts, body, settings).await,
                 Effect::Applied | Effect::Final if streamed(&parts.headers) => streaming(parts, body, effect, settings),
                 Effect::Applied | Effect::Final => match read(body, settings.body.answer_bytes_max).await {
-                    Read::Whole(body, trailers) => known(parts, body, trailers, effect, settings),
+                    Read::Whole(body, trailers) => known(&parts, body, trailers, effect, settings),
                     Read::More(start, rest) => streaming(parts, Rest::body(start, rest), effect, settings),
                     Read::Broken => nothing_came(&broken(), key, protocol),
                 },
@@ -77,7 +77,7 @@ async fn grpc(response: Response, settings: &RouteSettings, key: &OperationKey) 
             let effect = settings.answers.effect_of_grpc(&parts.headers, trailers.as_ref());
             parts.headers.remove(ONEFOLD_EFFECT);
             match effect {
-                Effect::Applied | Effect::Final => known(parts, body, trailers, effect, settings),
+                Effect::Applied | Effect::Final => known(&parts, body, trailers, effect, settings),
                 Effect::None => {
                     let answer = every_header(&parts, body, trailers);
                     let said = Said {
@@ -101,7 +101,7 @@ fn every_header(parts: &Parts, body: Bytes, trailers: Option<HeaderMap>) -> Stor
 
 /// It took hold, or will not: kept as it is.
 fn known(
-    parts: Parts,
+    parts: &Parts,
     body: Bytes,
     trailers: Option<HeaderMap>,
     effect: Effect,
@@ -109,7 +109,7 @@ fn known(
 ) -> Ending<Said> {
     let evidence = settings.evidence.of(parts.status, &parts.headers, &body);
     let kept = StoredAnswer::of(parts.status, &parts.headers, &settings.stored_headers, body.clone(), trailers.clone());
-    let response = every_header(&parts, body, trailers).to_response();
+    let response = every_header(parts, body, trailers).to_response();
     let said = Said { response, landed: Landed::Look, healthy: true };
     Ending::Record(outcome(effect, kept.to_result(), evidence), said)
 }

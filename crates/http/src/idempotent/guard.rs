@@ -74,9 +74,9 @@ pub(super) struct Places {
 }
 
 /// What the first rows of the table say.
-enum Row {
+pub(super) enum Row {
     /// It is none of ours.
-    Pass(Request),
+    Pass(Box<Request>),
     Admitted(Box<Admitted>),
 }
 
@@ -104,6 +104,16 @@ impl<S: Store> Guard<S> {
         let mut measured = Measured::start(&self.inner.terms.kind, request.method());
         let protocol = Protocol::of(request.headers());
         let answered = self.answer(request, perform, &mut measured).await;
+        self.said(answered, protocol, measured)
+    }
+
+    /// The answer, counted.
+    pub(super) fn said(
+        &self,
+        answered: Result<Response, Stop>,
+        protocol: Protocol,
+        mut measured: Measured,
+    ) -> Response {
         let response = answered.unwrap_or_else(|stop| match stop {
             Stop::Refused(refusal) => {
                 measured.refused(refusal.code());
@@ -124,7 +134,7 @@ impl<S: Store> Guard<S> {
         Fut: Future<Output = Answered> + Send + 'static,
     {
         let mut admitted = match self.admit(request, measured).await? {
-            Row::Pass(request) => return Ok(pass(request, perform, measured).await),
+            Row::Pass(request) => return Ok(pass(*request, perform, measured).await),
             Row::Admitted(admitted) => admitted,
         };
         measured.operation(&admitted.key);
@@ -143,7 +153,10 @@ impl<S: Store> Guard<S> {
                 let granted = Granted { guard: self.clone(), performing, admitted: *admitted };
                 Ok(granted.perform(perform, measured).await)
             }
-            Claim::Replay(replay) => replay::replay(&self.inner, &admitted.key, &admitted.caller, &replay, measured),
+            Claim::Replay(found) => {
+                measured.kind = AnswerKind::Replayed;
+                Ok(replay::replay(&self.inner, &admitted.key, &admitted.caller, &found)?)
+            }
             Claim::InFlight { retry_after } => {
                 let waiting = attach::Attached { inner: &self.inner, key: &admitted.key, caller: &admitted.caller };
                 let prefer = admitted.parts.headers.get("prefer").cloned();
@@ -163,10 +176,10 @@ impl<S: Store> Guard<S> {
     }
 
     /// The rows before the ledger is asked.
-    async fn admit(&self, request: Request, measured: &mut Measured) -> Result<Row, Stop> {
+    pub(super) async fn admit(&self, request: Request, measured: &mut Measured) -> Result<Row, Stop> {
         let settings = &self.inner.settings;
         if !settings.methods.contains(request.method()) {
-            return Ok(Row::Pass(request));
+            return Ok(Row::Pass(Box::new(request)));
         }
         let key = key::read(request.headers(), &settings.header)?;
         if key.is_none() && settings.key == Key::Required {
@@ -178,7 +191,7 @@ impl<S: Store> Guard<S> {
         let (mut parts, body) = request.into_parts();
         let caller = settings.caller.identify(&mut parts).await.map_err(Stop::Unidentified)?;
         let Some(key) = key else {
-            return Ok(Row::Pass(Request::from_parts(parts, body)));
+            return Ok(Row::Pass(Box::new(Request::from_parts(parts, body))));
         };
         measured.key(&key);
         let places = self.places()?;
@@ -278,14 +291,12 @@ fn around(parts: &Parts, terms: &Terms) -> Vec<u8> {
 
 fn business_key(body: &[u8], pointer: &str) -> Option<Arc<str>> {
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let text = match body.pointer(pointer)? {
-        serde_json::Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
+    let found = body.pointer(pointer)?;
+    let text = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
     Some(Arc::from(text)).filter(|text: &Arc<str>| text.len() <= Origin::BYTES_MAX)
 }
 
-fn taking(admitted: &mut Admitted) -> Taking {
+pub(super) fn taking(admitted: &mut Admitted) -> Taking {
     let mut origin = Origin::new(Source::Http);
     origin.business_key = admitted.business_key.take();
     origin.correlation_id = Correlation::current().map(|correlation| Arc::from(correlation.0));
@@ -303,7 +314,7 @@ fn away(error: &Error) -> bool {
 }
 
 /// Sends a request on as it is.
-async fn pass<F, Fut>(request: Request, perform: F, measured: &mut Measured) -> Response
+pub(super) async fn pass<F, Fut>(request: Request, perform: F, measured: &mut Measured) -> Response
 where
     F: FnOnce(Request) -> Fut,
     Fut: Future<Output = Answered>,
@@ -317,7 +328,7 @@ where
 }
 
 /// No answer to a request that nobody guards.
-pub(crate) fn unguarded(unanswered: &super::performed::Unanswered) -> Refusal {
+pub(super) fn unguarded(unanswered: &super::performed::Unanswered) -> Refusal {
     use onefold_core::call::{Happened, Sent};
     let timeout = unanswered.happened == Happened::Timeout;
     let status = if timeout { axum::http::StatusCode::GATEWAY_TIMEOUT } else { axum::http::StatusCode::BAD_GATEWAY };

@@ -10,12 +10,15 @@ use axum::http::{Request, Response};
 use bytes::Bytes;
 use onefold_core::Result;
 use onefold_core::call::Happened;
-use onefold_core::effect::Class;
-use onefold_core::ports::{BoxFuture, Store};
-use onefold_runtime::{Ledger, Performs};
+use onefold_core::effect::{
+    Class, Converging, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
+};
+use onefold_core::ports::{BoxFuture, Store, Transact};
+use onefold_runtime::Ledger;
 use tower::{Layer, Service, ServiceExt as _};
 
 use super::guard::Guard;
+use super::local::LocalLayer;
 use super::performed::{Answered, Unanswered};
 use super::route::Route;
 
@@ -24,21 +27,49 @@ pub trait Idempotent<S: Store> {
     /// A layer that makes what stands behind it take hold once per key.
     ///
     /// The class decides: a route without one does not compile, and its declaration is refused where it contradicts an
-    /// earlier one of the same name.
-    fn idempotent<C: Performs>(&self, route: Route<C>) -> Result<IdempotentLayer<S>>;
+    /// earlier one of the same name. Behind [`Route::local`] the handler calls `once_in` itself.
+    fn idempotent<C: Guarded<S>>(&self, route: Route<C>) -> Result<C::Layer>;
 }
 
 impl<S: Store> Idempotent<S> for Ledger<S> {
-    fn idempotent<C: Performs>(&self, route: Route<C>) -> Result<IdempotentLayer<S>> {
-        guard(self, route).map(|guard| IdempotentLayer { guard })
+    fn idempotent<C: Guarded<S>>(&self, route: Route<C>) -> Result<C::Layer> {
+        C::guarded(self, route)
     }
 }
 
-/// The guard of a typed route.
-fn guard<S: Store, C: Class>(ledger: &Ledger<S>, route: Route<C>) -> Result<Guard<S>> {
-    let Route { kind, settings } = route;
-    let kind = ledger.kind(kind)?;
-    Guard::new(ledger, Arc::clone(kind.terms()), settings)
+/// A class that a route may have, and the layer that guards it.
+pub trait Guarded<S: Store>: Class {
+    /// The layer.
+    type Layer;
+    /// Declares the route and makes its layer.
+    fn guarded(ledger: &Ledger<S>, route: Route<Self>) -> Result<Self::Layer>
+    where
+        Self: Sized;
+}
+
+macro_rules! guarded {
+    ($($class:ty),+) => {$(
+        impl<S: Store> Guarded<S> for $class {
+            type Layer = IdempotentLayer<S>;
+            fn guarded(ledger: &Ledger<S>, route: Route<Self>) -> Result<Self::Layer> {
+                let Route { kind, settings } = route;
+                let kind = ledger.kind(kind)?;
+                Ok(IdempotentLayer { guard: Guard::new(ledger, Arc::clone(kind.terms()), settings)? })
+            }
+        }
+    )+};
+}
+
+guarded!(Pure, Converging, ExternalCommand, MessagePublish, HumanNotification, FinancialOrLegal);
+
+impl<S: Transact> Guarded<S> for Local {
+    type Layer = LocalLayer<S>;
+    fn guarded(ledger: &Ledger<S>, route: Route<Self>) -> Result<Self::Layer> {
+        let Route { kind, settings } = route;
+        let kind = ledger.kind(kind)?;
+        let guard = Guard::new(ledger, Arc::clone(kind.terms()), settings)?;
+        Ok(LocalLayer::new(guard, kind))
+    }
 }
 
 /// Makes a service idempotent.
@@ -99,7 +130,8 @@ where
     }
 }
 
-async fn sent_on<I, Got>(inner: I, request: Request<Body>) -> Answered
+/// What the service behind says.
+pub(super) async fn sent_on<I, Got>(inner: I, request: Request<Body>) -> Answered
 where
     I: Service<Request<Body>, Response = Response<Got>>,
     I::Error: Into<BoxError>,

@@ -46,7 +46,7 @@ impl<S: Store> Granted<S> {
         F: FnOnce(Request) -> Fut + Send + 'static,
         Fut: Future<Output = Answered> + Send + 'static,
     {
-        let work = Correlation::carried(Correlation::current(), self.to_end(perform)).in_current_span();
+        let work = Correlation::carried(Correlation::current(), self.run(perform)).in_current_span();
         match tokio::spawn(work).await {
             Ok(ended) => {
                 (measured.kind, measured.upstream) = (ended.kind, ended.upstream);
@@ -60,7 +60,7 @@ impl<S: Store> Granted<S> {
         }
     }
 
-    async fn to_end<F, Fut>(self, perform: F) -> Ended
+    async fn run<F, Fut>(self, perform: F) -> Ended
     where
         F: FnOnce(Request) -> Fut + Send + 'static,
         Fut: Future<Output = Answered> + Send + 'static,

@@ -25,7 +25,7 @@ pub const ONEFOLD_OPERATION: HeaderName = HeaderName::from_static("onefold-opera
 /// Why a request is not answered by the upstream, or not by it alone.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    error: Error,
+    error: Box<Error>,
     status: Option<StatusCode>,
     retry_after: Option<Duration>,
     unknown: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Self { error, status: None, retry_after: None, unknown: None }
+        Self { error: Box::new(error), status: None, retry_after: None, unknown: None }
     }
 }
 
@@ -112,7 +112,7 @@ impl Refusal {
             return super::grpc::refusal(&error, retry_after);
         }
         let _ = asked;
-        let mut rejection = Rejection::from(error).had_key();
+        let mut rejection = Rejection::from(*error).had_key();
         if let Some(status) = status {
             rejection = rejection.status(status.as_u16());
         }

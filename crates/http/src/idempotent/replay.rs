@@ -9,8 +9,7 @@ use onefold_core::ledger::{Replay, Status, StoredResult};
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
 
-use super::guard::{Inner, Stop};
-use super::meter::{AnswerKind, Measured};
+use super::guard::Inner;
 use super::refusal::{IDEMPOTENT_REPLAYED, Refusal, set_expires};
 use super::stored::{StoredAnswer, status_of};
 use crate::caller::Caller;
@@ -21,10 +20,8 @@ pub(super) fn replay<S: Store>(
     key: &OperationKey,
     caller: &Caller,
     replay: &Replay,
-    measured: &mut Measured,
-) -> Result<Response, Stop> {
+) -> Result<Response, Refusal> {
     let mut response = answer(inner, key, caller, replay)?;
-    measured.kind = AnswerKind::Replayed;
     let headers = response.headers_mut();
     headers.insert(IDEMPOTENT_REPLAYED, HeaderValue::from_static("true"));
     if let Some(kept) = inner.terms.retention.id_for {

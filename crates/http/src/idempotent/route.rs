@@ -33,6 +33,7 @@ pub enum Key {
 
 /// How a route speaks HTTP. Every limit has its unit in its type or name.
 #[derive(Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting with a name of its own")]
 pub struct RouteSettings {
     /// Whether a request must carry a key.
     pub key: Key,

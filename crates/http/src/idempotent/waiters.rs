@@ -20,12 +20,12 @@ type Seen = Option<Arc<Entry>>;
 pub(super) struct Waiters<S> {
     ledger: Ledger<S>,
     room: Arc<Mutex<Room>>,
-    waiters_max: usize,
+    places: usize,
 }
 
 impl<S> Clone for Waiters<S> {
     fn clone(&self) -> Self {
-        Self { ledger: self.ledger.clone(), room: Arc::clone(&self.room), waiters_max: self.waiters_max }
+        Self { ledger: self.ledger.clone(), room: Arc::clone(&self.room), places: self.places }
     }
 }
 
@@ -38,13 +38,13 @@ struct Room {
 
 impl<S: Store> Waiters<S> {
     pub(super) fn new(ledger: &Ledger<S>, waiters_max: usize) -> Self {
-        Self { ledger: ledger.clone(), room: Arc::default(), waiters_max }
+        Self { ledger: ledger.clone(), room: Arc::default(), places: waiters_max }
     }
 
     /// A place to wait for an operation until its attempt has ended; none where all are taken.
     pub(super) fn wait_for(&self, key: &OperationKey) -> Option<Waiting> {
         let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        if room.waiting >= self.waiters_max {
+        if room.waiting >= self.places {
             return None;
         }
         room.waiting += 1;

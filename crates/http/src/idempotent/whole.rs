@@ -99,13 +99,11 @@ impl Whole {
         if announced.is_some_and(|length| length > limits.bytes_max as u64) {
             return Err(too_large(limits));
         }
-        match tokio::time::timeout(limits.read_within, Self::read_all(body, limits)).await {
-            Ok(read) => read,
-            Err(_) => {
-                let what = format!("the body did not arrive within {} s", limits.read_within.as_secs());
-                Err(Error::new(REQUEST_TOO_SLOW, what))
-            }
-        }
+        let read = tokio::time::timeout(limits.read_within, Self::read_all(body, limits)).await;
+        read.unwrap_or_else(|_| {
+            let what = format!("the body did not arrive within {} s", limits.read_within.as_secs());
+            Err(Error::new(REQUEST_TOO_SLOW, what))
+        })
     }
 
     async fn read_all(mut body: Body, limits: &BodyLimits) -> Result<Self, Error> {

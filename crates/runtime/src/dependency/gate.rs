@@ -63,10 +63,9 @@ impl Gate {
     }
 
     /// A call ended.
-    #[expect(clippy::needless_pass_by_value, reason = "a place is given back once")]
-    pub(super) fn leave(&mut self, place: Place, end: End, now: Duration) {
+    pub(super) fn leave(&mut self, Place { stub }: Place, end: End, now: Duration) {
         self.under_way = self.under_way.saturating_sub(1);
-        let (Some(circuit), Some(stub)) = (&mut self.circuit, place.stub) else { return };
+        let (Some(circuit), Some(stub)) = (&mut self.circuit, stub) else { return };
         match end {
             End::Succeeded => circuit.succeeded(stub),
             End::Failed => circuit.failed(stub, now),

@@ -20,6 +20,9 @@ pub(crate) struct ServeArgs {
     /// Where the API answers, such as 127.0.0.1:7070
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Where the gateway answers, such as 127.0.0.1:7080 or unix:/run/onefold/gateway.sock
+    #[arg(long, value_name = "ADDRESS")]
+    gateway_listen: Option<String>,
     /// Names that clients may call the server by, separated by commas
     #[arg(long, value_name = "NAMES")]
     hosts: Option<String>,
@@ -53,6 +56,7 @@ impl ServeArgs {
     pub(crate) fn flags(&self) -> Vec<(&'static str, String)> {
         let given = [
             ("listen", &self.listen),
+            ("gateway_listen", &self.gateway_listen),
             ("hosts", &self.hosts),
             ("log_format", &self.log_format),
             ("body_bytes_max", &self.body_bytes_max),
@@ -71,10 +75,11 @@ impl ServeArgs {
 pub(crate) async fn serve(context: &Context) -> Result<ExitCode> {
     let server = Server::bind(&context.config, Arc::clone(&context.faults)).await?;
     let url = format!("http://{}", server.address);
+    let gateway = server.gateway.as_ref().map(|gateway| gateway.at.to_string());
     if context.json {
-        say_line!("{}", serde_json::json!({ "url": url, "tokenFile": context.config.token_file }));
+        say_line!("{}", started(&context.config, &url, gateway.as_deref()));
     } else {
-        say!("{}", welcome(&context.config, &url, std::io::stdout().is_terminal()));
+        say!("{}", welcome(&context.config, &url, gateway.as_deref(), std::io::stdout().is_terminal()));
     }
     // Whoever started it may be reading through a pipe, or may be gone.
     let _ = std::io::stdout().flush();
@@ -95,7 +100,17 @@ fn program() -> String {
     near.unwrap_or_else(|| me.display().to_string())
 }
 
-fn welcome(config: &Config, url: &str, terminal: bool) -> String {
+/// The start as a program reads it.
+fn started(config: &Config, url: &str, gateway: Option<&str>) -> serde_json::Value {
+    let mut started = serde_json::json!({ "url": url, "tokenFile": config.token_file });
+    if let Some(gateway) = gateway {
+        started["gateway"] = gateway.into();
+    }
+    started
+}
+
+fn welcome(config: &Config, url: &str, gateway: Option<&str>, terminal: bool) -> String {
+    let gateway = gateway.map_or_else(String::new, |at| format!("  gateway {at}\n"));
     let file = config.token_file.display();
     let me = program();
     let token = match (&config.token, terminal) {
@@ -110,6 +125,7 @@ fn welcome(config: &Config, url: &str, terminal: bool) -> String {
         "Onefold {version} serves {database}\n\
          \x20 API    {url}  (described at {url}/openapi.json)\n\
          \x20 token  {token}\n\
+         {gateway}\
          \n\
          Try next, in another shell:\n\
          \x20 curl -s {url}/v1/claims -H \"Authorization: Bearer $(cat {file})\" \\\n\

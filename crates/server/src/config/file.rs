@@ -10,9 +10,13 @@ use serde_spanned::Spanned;
 
 use super::address::starred;
 use super::keys::{KEYS, Key};
+use crate::gateway::DeclaredGateway;
 
 /// Bytes a configuration file may have.
 const BYTES_MAX: u64 = 1024 * 1024;
+
+/// What a file declares in tables.
+const TABLES: [&str; 4] = ["kind", "route", "gateway", "dependency"];
 
 /// A value of the file, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,8 +27,16 @@ pub(super) struct FileValue {
     pub(super) at: String,
 }
 
-/// The values and kinds of a file.
-pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Vec<DeclaredKind>)> {
+/// What a file declares beside its values.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Declared {
+    pub(crate) kinds: Vec<DeclaredKind>,
+    /// The gateway, where the file has routes.
+    pub(crate) gateway: Option<DeclaredGateway>,
+}
+
+/// The values of a file, and what it declares.
+pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Declared)> {
     let file = path.display().to_string();
     let unreadable = |cause: std::io::Error| {
         Error::new(CONFIGURATION_INVALID, format!("{file} cannot be read: {cause}"))
@@ -34,7 +46,10 @@ pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Vec<DeclaredKind>)> {
         return Err(Error::new(CONFIGURATION_INVALID, format!("{file} is larger than {BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
-    let read = values(&file, &text).and_then(|values| Ok((values, declare::kinds(&file, &text)?)));
+    let declared = || -> Result<Declared> {
+        Ok(Declared { kinds: declare::kinds(&file, &text)?, gateway: crate::gateway::read(&file, &text)? })
+    };
+    let read = values(&file, &text).and_then(|values| Ok((values, declared()?)));
     read.map_err(|error| without_secrets(&error))
 }
 
@@ -53,7 +68,7 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
     let line = |name: &Spanned<String>| text[..name.span().start].matches('\n').count() + 1;
     let mut values = Vec::new();
     for (name, value) in &table {
-        if name.get_ref() == "kind" {
+        if TABLES.contains(&name.get_ref().as_str()) {
             continue;
         }
         let wrong =
@@ -78,7 +93,7 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
 
 /// What to do about a name that does not exist.
 pub(super) fn unknown(name: &str) -> String {
-    let known = KEYS.iter().map(|key| key.name).chain(["kind"]);
+    let known = KEYS.iter().map(|key| key.name).chain(TABLES);
     match suggestion(name, known) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => "`onefold config` lists every key".to_owned(),

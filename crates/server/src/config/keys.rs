@@ -24,6 +24,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("database_connections", "10", "PostgreSQL: connections to the database at most"),
     key("data_dir", "", "where token and journal are; empty is beside the SQLite file, with PostgreSQL ./onefold-data"),
     key("listen", "127.0.0.1:7070", "where the API answers"),
+    key(
+        "gateway_listen",
+        "127.0.0.1:7080",
+        "where the gateway answers, if there is a [[route]]: an address or unix:PATH",
+    ),
     key("server", "", "a running server that the commands speak to; empty looks for one beside the database"),
     key("token_file", "", "where the first token is; empty is in data_dir"),
     Key { name: "token", default: "", about: "the first token itself; environment only", secret: true },

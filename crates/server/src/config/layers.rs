@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use onefold_core::declare::{DeclaredKind, suggestion};
+use onefold_core::declare::suggestion;
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 
 use super::address::without_password;
-use super::file;
+use super::file::{self, Declared};
 use super::keys::{KEYS, Key};
 
 /// The variable that names the file.
@@ -61,16 +61,16 @@ impl Layers {
         path: Option<&Path>,
         environment: &BTreeMap<String, String>,
         flags: &[(&'static str, String)],
-    ) -> Result<(Self, Vec<DeclaredKind>)> {
+    ) -> Result<(Self, Declared)> {
         let mut values: BTreeMap<&'static str, (String, Origin)> =
             KEYS.iter().map(|key| (key.name, (key.default.to_owned(), Origin::Default))).collect();
         let named = path.map(Path::to_owned).or_else(|| environment.get(CONFIG).map(Into::into));
         let found = named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| DEFAULT_FILE.into()));
-        let mut kinds = Vec::new();
+        let mut declared = Declared::default();
         if let Some(found) = found {
-            let (read, declared) = file::read(&found)?;
+            let (read, said) = file::read(&found)?;
             values.extend(read.into_iter().map(|value| (value.name, (value.value, Origin::File(value.at)))));
-            kinds = declared;
+            declared = said;
         }
         for (variable, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
             match KEYS.iter().find(|key| key.variable() == *variable) {
@@ -81,7 +81,7 @@ impl Layers {
         for (name, value) in flags {
             values.insert(name, (value.clone(), Origin::Flag(format!("--{}", name.replace('_', "-")))));
         }
-        Ok((Self { values }, kinds))
+        Ok((Self { values }, declared))
     }
 
     /// The variables that may speak to us.
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_wrong_value_names_where_it_came_from_and_what_is_wanted() {
         let (layers, _) = Layers::gather(None, &BTreeMap::new(), &[("drain_for", "soon".to_owned())]).unwrap();
-        let error = super::super::Config::typed(layers, Vec::new()).unwrap_err();
+        let error = super::super::Config::typed(layers, Declared::default()).unwrap_err();
         assert_eq!(error.detail(), "flag --drain-for: drain_for is \"soon\"");
         assert!(error.next_step().contains("duration"));
     }
@@ -193,7 +193,7 @@ mod tests {
         let (layers, _) = Layers::gather(None, &environment, &[]).unwrap();
         assert!(layers.shown().all(|(_, value, _)| !value.contains("hush")));
         assert!(!format!("{layers:?}").contains("hush"));
-        let config = super::super::Config::typed(layers, Vec::new()).unwrap();
+        let config = super::super::Config::typed(layers, Declared::default()).unwrap();
         assert_eq!(config.database.to_string(), "postgres://me@db.internal/app");
         assert!(!format!("{config:?}").contains("hush"));
     }

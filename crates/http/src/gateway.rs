@@ -1,0 +1,48 @@
+//! A reverse proxy whose routes take hold once: for services in any language, inbound or in front of a third party.
+//!
+//! # Layout
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `listen`, `tls` | connections within limits, TCP or a Unix socket, TLS, a drain before the end |
+//! | `door` | one request: what is refused, who calls, which route, guarded or passed on |
+//! | `table`, `path` | which route a request belongs to; paths that could mean two things are refused |
+//! | `identify` | who calls: a JWT, a client certificate, an `auth` sub-request |
+//! | `forward`, `lent` | sends a request on and says whether a byte of it left |
+//! | `upstream`, `connect` | which upstream is next; connections to it |
+//! | `hop`, `forwarded`, `peer` | headers that end here, headers that say who was before us, who that is |
+//! | `upgrade` | connections that become something else, such as a web socket |
+
+mod connect;
+mod door;
+mod forward;
+mod forwarded;
+mod hop;
+pub mod identify;
+mod lent;
+mod listen;
+mod path;
+mod peer;
+mod table;
+mod tls;
+mod upgrade;
+mod upstream;
+
+pub use connect::{Connect, Protocol};
+pub use door::Gateway;
+pub use forward::Forward;
+pub use listen::{Limits, ListenAt, Listener};
+pub use peer::{ClientCertificate, Peer, Transport, TrustedProxies};
+pub use table::{Entry, Guarded, Pattern, Perform, Table};
+pub use tls::{ServerTls, TlsFiles};
+pub use upstream::{Upstream, Upstreams};
+
+use axum::response::{IntoResponse as _, Response};
+use onefold_core::Error;
+
+use crate::rejection::Rejection;
+
+/// An error as the answer that a client gets.
+fn problem(error: Error) -> Response {
+    Rejection::from(error).into_response()
+}

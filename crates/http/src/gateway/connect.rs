@@ -1,0 +1,153 @@
+//! Connections to upstreams: reused, encrypted where the address says so, and made within a time.
+
+use std::error::Error as StdError;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Bytes, HttpBody};
+use axum::http::Uri;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer}; // tidy: allow(the name is hyper's)
+use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_core::{Error, Result};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use tower::Service;
+
+/// How long an unused connection is kept. Shorter than common servers keep theirs (5 s): a request on a connection
+/// that the other side just closed is one whose outcome nobody knows.
+const IDLE_FOR: Duration = Duration::from_secs(4);
+
+/// How upstreams are connected to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connect {
+    /// Certificates that vouch for upstreams, in PEM; the system's without them.
+    pub ca: Option<PathBuf>,
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// How long name, connection and handshake may take together.
+    pub within: Duration,
+}
+
+/// What is spoken to an upstream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/2 where the handshake agrees on it, else HTTP/1.1.
+    Negotiated,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 only, also without encryption.
+    Http2,
+}
+
+impl Default for Connect {
+    fn default() -> Self {
+        Self { ca: None, protocol: Protocol::Negotiated, within: Duration::from_secs(5) }
+    }
+}
+
+/// Connections with bodies of type `B`.
+pub(super) type Web<B> = Client<Within, B>;
+
+impl Connect {
+    /// Connections of this sort; they share nothing with others.
+    pub(super) fn web<B>(&self) -> Result<Web<B>>
+    where
+        B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Into<Box<dyn StdError + Send + Sync>>,
+    {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(self.within));
+        let builder = HttpsConnectorBuilder::new().with_tls_config(self.tls()?).https_or_http();
+        let connector = match self.protocol {
+            Protocol::Negotiated => builder.enable_all_versions().wrap_connector(tcp),
+            Protocol::Http1 => builder.enable_http1().wrap_connector(tcp),
+            Protocol::Http2 => builder.enable_http2().wrap_connector(tcp),
+        };
+        let mut client = Client::builder(TokioExecutor::new()); // tidy: allow(the name is hyper's)
+        client
+            .pool_timer(TokioTimer::new())
+            .timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_FOR)
+            .http2_only(self.protocol == Protocol::Http2);
+        Ok(client.build(Within { connector, within: self.within }))
+    }
+
+    fn tls(&self) -> Result<rustls::ClientConfig> {
+        let roots = match &self.ca {
+            Some(file) => roots(file)?,
+            None => RootCertStore { roots: Vec::new() },
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|cause| Error::new(CONFIGURATION_INVALID, "TLS cannot be set up").caused_by(cause))?;
+        if self.ca.is_some() {
+            return Ok(builder.with_root_certificates(roots).with_no_client_auth());
+        }
+        let builder = hyper_rustls::ConfigBuilderExt::with_native_roots(builder).map_err(|cause| {
+            Error::new(CONFIGURATION_INVALID, "the system has no certificates to check an upstream with")
+                .hint("install ca-certificates, or name a file with upstream_ca")
+                .caused_by(cause)
+        })?;
+        Ok(builder.with_no_client_auth())
+    }
+}
+
+/// The certificates of a PEM file as those that vouch for others.
+pub(super) fn roots(file: &Path) -> Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|cause| unusable(file, &cause))?;
+    }
+    Ok(roots)
+}
+
+/// The certificates of a PEM file; at least one.
+pub(super) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let read: std::result::Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    match read {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        Ok(_) => Err(unusable(file, &"it holds no certificate")),
+        Err(cause) => Err(unusable(file, &cause)),
+    }
+}
+
+/// A file that cannot be used, and why.
+pub(super) fn unusable(file: &Path, why: &dyn std::fmt::Display) -> Error {
+    Error::new(CONFIGURATION_INVALID, format!("{} cannot be used: {why}", file.display()))
+        .hint("name a PEM file that this user can read")
+}
+
+/// A connector that gives up in time, handshake included.
+#[derive(Debug, Clone)]
+pub(super) struct Within {
+    connector: HttpsConnector<HttpConnector>,
+    within: Duration,
+}
+
+type Connected = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+impl Service<Uri> for Within {
+    type Response = Connected;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = std::result::Result<Connected, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<std::result::Result<(), BoxError>> {
+        self.connector.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = tokio::time::timeout(self.within, self.connector.call(uri));
+        Box::pin(async move { connecting.await? })
+    }
+}

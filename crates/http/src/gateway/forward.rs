@@ -1,0 +1,159 @@
+//! Sends a request on to an upstream, and says whether a byte of it left.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, Request, Version, header};
+use axum::response::{IntoResponse as _, Response};
+use hyper::body::Incoming;
+use hyper_util::client::legacy;
+use onefold_core::Error;
+use onefold_core::call::{Happened, Sent};
+use onefold_core::error::{DOWNSTREAM_TIMEOUT, UPSTREAM_UNREACHABLE};
+
+use super::connect::{Connect, Protocol, Web};
+use super::lent::{Home, Lent};
+use super::upstream::{Reached, Upstream, Upstreams};
+use super::{forwarded, hop, upgrade};
+use crate::idempotent::{Answered, Unanswered};
+use crate::rejection::Rejection;
+
+/// The way to one service. Redirects are never followed.
+pub struct Forward {
+    upstreams: Upstreams,
+    web: Web<Lent>,
+    /// For connections that become something else: only HTTP/1.1 can.
+    upgrading: Web<Lent>,
+    host: HostSent,
+    /// How long the head of an answer may take.
+    within: Duration,
+}
+
+/// Which `Host` an upstream sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HostSent {
+    Upstreams,
+    Clients,
+}
+
+impl Forward {
+    /// The way to these upstreams; the head of an answer may take `within`.
+    pub fn new(upstreams: Upstreams, connect: &Connect, within: Duration) -> onefold_core::Result<Self> {
+        let upgrading = Connect { protocol: Protocol::Http1, ..connect.clone() };
+        Ok(Self { upstreams, web: connect.web()?, upgrading: upgrading.web()?, host: HostSent::Upstreams, within })
+    }
+
+    /// The same, but upstreams see the `Host` that the client sent. For upstreams that speak HTTP/1.1.
+    #[must_use]
+    pub fn preserve_host(mut self) -> Self {
+        self.host = HostSent::Clients;
+        self.web = self.upgrading.clone();
+        self
+    }
+
+    /// Sends a request on. An error says why no answer came and whether a byte of the request left; an upstream that
+    /// cannot be reached is no error as long as another one can.
+    pub async fn send(&self, mut request: Request<Body>) -> Answered {
+        hop::strip(request.headers_mut());
+        let version = request.version();
+        let mut response = self.deliver(&self.web, request).await?;
+        hop::strip(response.headers_mut());
+        let spoken = response.version();
+        forwarded::via(response.headers_mut(), spoken);
+        // The client's connection decides what it speaks.
+        *response.version_mut() = version;
+        Ok(response.map(Body::new))
+    }
+
+    /// Sends on a request that nothing guards; no answer becomes a problem.
+    pub async fn pass(&self, request: Request<Body>) -> Response {
+        let sent = match upgrade::wanted(&request) {
+            Some(protocol) => upgrade::pass(self, request, protocol).await,
+            None => self.send(request).await,
+        };
+        sent.unwrap_or_else(|unanswered| unanswered_problem(&unanswered))
+    }
+
+    /// Sends on a request that asks for another protocol, without removing what asks for it.
+    pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Unanswered> {
+        self.deliver(&self.upgrading, request).await
+    }
+
+    async fn deliver(&self, web: &Web<Lent>, request: Request<Body>) -> Result<Response<Incoming>, Unanswered> {
+        let (mut parts, body) = request.into_parts();
+        forwarded::via(&mut parts.headers, parts.version);
+        let home = Home::new(body);
+        let sent = self.turn(web, &parts, &home);
+        match tokio::time::timeout(self.within, sent).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Unanswered::lost(Happened::Timeout, "the upstream did not answer in time")),
+        }
+    }
+
+    /// Tries one upstream after the other, for as long as nothing was sent.
+    async fn turn(&self, web: &Web<Lent>, parts: &Parts, home: &Home) -> Result<Response<Incoming>, Unanswered> {
+        let mut last = Unanswered::not_sent(Happened::NoConnection, "no upstream could be reached");
+        for at in self.upstreams.order() {
+            let Some(upstream) = self.upstreams.get(at) else { continue };
+            let Some(body) = home.lend() else { break };
+            let Some(head) = self.head(parts, upstream) else {
+                return Err(Unanswered::not_sent(Happened::NoConnection, "the request has no address at the upstream"));
+            };
+            match web.request(Request::from_parts(head, body)).await {
+                Ok(response) => {
+                    self.upstreams.reached(at, Reached::Yes);
+                    return Ok(response);
+                }
+                Err(cause) => last = lost(&cause),
+            }
+            if last.sent == Sent::Something {
+                return Err(last);
+            }
+            self.upstreams.reached(at, Reached::No);
+            tracing::warn!(upstream = %upstream.host().to_str().unwrap_or_default(), "an upstream cannot be reached");
+        }
+        Err(last)
+    }
+
+    /// The request's head as this upstream gets it.
+    fn head(&self, parts: &Parts, upstream: &Upstream) -> Option<Parts> {
+        let (mut head, ()) = Request::new(()).into_parts();
+        head.method = parts.method.clone();
+        head.uri = upstream.uri(&parts.uri)?;
+        head.version = Version::HTTP_11;
+        head.headers = parts.headers.clone();
+        head.headers.remove(header::EXPECT);
+        let host = match self.host {
+            HostSent::Upstreams => upstream.host().clone(),
+            HostSent::Clients => forwarded::host(parts)
+                .and_then(|host| HeaderValue::from_str(&host).ok())
+                .unwrap_or_else(|| upstream.host().clone()),
+        };
+        head.headers.insert(header::HOST, host);
+        Some(head)
+    }
+}
+
+/// Why no answer came. Only a connection that was never made proves that nothing was sent.
+fn lost(cause: &legacy::Error) -> Unanswered {
+    if cause.is_connect() {
+        return Unanswered::not_sent(Happened::NoConnection, "no connection to the upstream could be made");
+    }
+    let inner = cause.source().and_then(|source| source.downcast_ref::<hyper::Error>());
+    if inner.is_some_and(|inner| inner.is_parse() || inner.is_body_write_aborted()) {
+        return Unanswered::lost(Happened::Undecodable, "the upstream's answer, or the request's body, broke off");
+    }
+    Unanswered::lost(Happened::Reset, "the connection to the upstream ended before its answer")
+}
+
+/// What a client gets where no answer came and nothing guards the request.
+fn unanswered_problem(unanswered: &Unanswered) -> Response {
+    let error = |code| Error::new(code, unanswered.detail.clone());
+    match (unanswered.sent, unanswered.happened) {
+        (Sent::Nothing, _) => Rejection::from(error(UPSTREAM_UNREACHABLE)).into_response(),
+        (Sent::Something, Happened::Timeout) => Rejection::from(error(DOWNSTREAM_TIMEOUT)).into_response(),
+        (Sent::Something, _) => Rejection::from(error(DOWNSTREAM_TIMEOUT)).status(502).into_response(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Headers that belong to one connection and end here.
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+
+/// Headers of one connection, whatever `Connection` says.
+const OF_ONE_CONNECTION: [HeaderName; 8] = [
+    header::CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    header::PROXY_AUTHENTICATE,
+    header::PROXY_AUTHORIZATION,
+    header::TE,
+    header::TRANSFER_ENCODING,
+    header::UPGRADE,
+];
+
+/// Removes what belongs to the connection that a message came on; `TE: trailers` stays, because trailers pass.
+pub(super) fn strip(headers: &mut HeaderMap) {
+    let trailers = tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
+    let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
+        .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
+        .collect();
+    for name in named.iter().chain(&OF_ONE_CONNECTION) {
+        headers.remove(name);
+    }
+    if trailers {
+        headers.insert(header::TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+/// The comma-separated words of a header, over all its lines.
+pub(super) fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|token| token.split(';').next().unwrap_or(token).trim())
+        .filter(|token| !token.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_one_connection_does_not_pass() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "close, X-Mine"),
+            ("connection", "keep-alive"),
+            ("x-mine", "1"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-authorization", "Basic x"),
+            ("te", "trailers;q=0.5, gzip"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("trailer", "x-sum"),
+            ("x-yours", "2"),
+        ] {
+            headers.append(name, value.parse().unwrap());
+        }
+        strip(&mut headers);
+        let mut left: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
+        left.sort_unstable();
+        assert_eq!(left, [("te", "trailers"), ("trailer", "x-sum"), ("x-yours", "2")]);
+    }
+}

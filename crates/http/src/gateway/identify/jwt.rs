@@ -1,0 +1,140 @@
+//! The caller is who a signed token names: its issuer and its subject. The token itself rotates and is never kept.
+
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::response::Response;
+use jsonwebtoken::{Validation, decode, decode_header};
+use onefold_core::operation::Tenant;
+use onefold_core::ports::BoxFuture;
+use serde_json::{Map, Value};
+
+use super::jwks::Keys;
+use super::refused;
+use crate::caller::{Caller, Identify};
+use crate::gateway::problem;
+
+/// Bytes that a token may have.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// Checks a bearer token: signature, expiry, and issuer and audience where they are said.
+pub struct Jwt {
+    keys: Keys,
+    subject: String,
+    issuer: Option<String>,
+    audience: Option<String>,
+    tenant_claim: Option<String>,
+    leeway: Duration,
+}
+
+impl Jwt {
+    /// Tokens signed with one of these keys; the claim `sub` names the subject.
+    pub fn new(keys: Keys) -> Self {
+        Self {
+            keys,
+            subject: "sub".to_owned(),
+            issuer: None,
+            audience: None,
+            tenant_claim: None,
+            leeway: Duration::from_secs(30),
+        }
+    }
+
+    /// The same, but this claim names the subject.
+    #[must_use]
+    pub fn subject(mut self, claim: impl Into<String>) -> Self {
+        self.subject = claim.into();
+        self
+    }
+
+    /// The same, and only this issuer's tokens.
+    #[must_use]
+    pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
+        self.issuer = Some(issuer.into());
+        self
+    }
+
+    /// The same, and only tokens for this audience.
+    #[must_use]
+    pub fn audience(mut self, audience: impl Into<String>) -> Self {
+        self.audience = Some(audience.into());
+        self
+    }
+
+    /// The same, and this claim names the tenant; a token without it is refused.
+    #[must_use]
+    pub fn tenant_claim(mut self, claim: impl Into<String>) -> Self {
+        self.tenant_claim = Some(claim.into());
+        self
+    }
+
+    /// The same, with this difference between our clock and the issuer's.
+    #[must_use]
+    pub fn leeway(mut self, leeway: Duration) -> Self {
+        self.leeway = leeway;
+        self
+    }
+
+    async fn check(&self, headers: &HeaderMap) -> Result<Caller, Response> {
+        let token = bearer(headers).ok_or_else(|| refused("the request carries no bearer token"))?;
+        // An algorithm that is not known, `none` among them, does not parse.
+        let head = decode_header(token).map_err(|_| refused("the bearer token is not valid"))?;
+        let keys = self.keys.fitting(head.kid.as_deref(), head.alg).await.map_err(problem)?;
+        let rules = self.rules(head.alg);
+        let claims = keys.iter().find_map(|key| decode::<Map<String, Value>>(token, key, &rules).ok());
+        let claims = claims.ok_or_else(|| refused("the bearer token is not valid"))?.claims;
+        self.caller(&claims).ok_or_else(|| refused("the bearer token names no caller that can be used"))
+    }
+
+    fn rules(&self, algorithm: jsonwebtoken::Algorithm) -> Validation {
+        let mut rules = Validation::new(algorithm);
+        let mut required = vec!["exp"];
+        rules.leeway = self.leeway.as_secs();
+        rules.validate_nbf = true;
+        if let Some(issuer) = &self.issuer {
+            rules.set_issuer(&[issuer]);
+            required.push("iss");
+        }
+        match &self.audience {
+            Some(audience) => {
+                rules.set_audience(&[audience]);
+                required.push("aud");
+            }
+            // Without an audience of our own any is taken: the keys alone decide.
+            None => rules.validate_aud = false,
+        }
+        rules.set_required_spec_claims(&required);
+        rules
+    }
+
+    /// Issuer and subject; a space parts them, because an issuer has none.
+    fn caller(&self, claims: &Map<String, Value>) -> Option<Caller> {
+        let text = |claim: &str| claims.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let issuer = text("iss").unwrap_or("-");
+        let subject = text(&self.subject)?;
+        if issuer.contains(char::is_whitespace) || issuer.len() + subject.len() > 1_000 {
+            return None;
+        }
+        let tenant = match &self.tenant_claim {
+            None => None,
+            Some(claim) => Some(Tenant::parse(text(claim)?).ok()?),
+        };
+        Some(Caller::Known { subject: format!("{issuer} {subject}").into(), tenant })
+    }
+}
+
+impl Identify for Jwt {
+    fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>> {
+        Box::pin(async move { self.check(&parts.headers).await.map_err(Box::new) })
+    }
+}
+
+/// The one bearer token of a request.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(header::AUTHORIZATION).into_iter();
+    let value = values.next()?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let one = values.next().is_none() && scheme.eq_ignore_ascii_case("bearer");
+    Some(token.trim()).filter(|token| one && !token.is_empty() && token.len() <= TOKEN_BYTES_MAX)
+}

@@ -1,0 +1,82 @@
+//! A body that comes back when nobody read of it, so that another upstream can have it.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+
+/// Where a lent body comes back to.
+#[derive(Clone)]
+pub(super) struct Home(Arc<Mutex<Option<Body>>>);
+
+impl Home {
+    pub(super) fn new(body: Body) -> Self {
+        Self(Arc::new(Mutex::new(Some(body))))
+    }
+
+    /// The body, if it is here: it was not lent yet, or came back untouched.
+    pub(super) fn lend(&self) -> Option<Lent> {
+        let body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Lent { body: Some(body), home: self.clone(), touched: false })
+    }
+}
+
+/// A body on its way to an upstream.
+pub(super) struct Lent {
+    body: Option<Body>,
+    home: Home,
+    touched: bool,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if !self.touched {
+            *self.home.0.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
+        }
+    }
+}
+
+impl HttpBody for Lent {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        self.touched = true;
+        match self.body.as_mut() {
+            Some(body) => Pin::new(body).poll_frame(context),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_comes_back_untouched_or_not_at_all() {
+        let home = Home::new(Body::from("once"));
+        let lent = home.lend().unwrap();
+        assert!(home.lend().is_none() && lent.size_hint().exact() == Some(4));
+        drop(lent);
+        let mut lent = home.lend().unwrap();
+        assert_eq!(lent.frame().await.unwrap().unwrap().into_data().unwrap(), "once");
+        drop(lent);
+        assert!(home.lend().is_none());
+    }
+}

@@ -1,0 +1,229 @@
+//! Which route a request belongs to.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::{HeaderName, Method, Request};
+use axum::response::Response;
+use onefold_core::error::DECLARATION_INVALID;
+use onefold_core::ports::{BoxFuture, Store};
+use onefold_core::{Error, Result};
+
+use super::forward::Forward;
+use super::peer::TrustedProxies;
+use crate::caller::Identify;
+use crate::idempotent::{Answered, Guard};
+
+/// Sends a request on, once.
+pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered> + Send>;
+
+/// What makes the requests of a route take hold once.
+pub trait Guarded: Send + Sync + 'static {
+    /// Answers a request; `perform` is called only where this request is the one that acts.
+    fn handle(&self, request: Request<Body>, perform: Perform) -> BoxFuture<'_, Response>;
+}
+
+impl<S: Store> Guarded for Guard<S> {
+    fn handle(&self, request: Request<Body>, perform: Perform) -> BoxFuture<'_, Response> {
+        Box::pin(Guard::handle(self, request, perform))
+    }
+}
+
+/// One route.
+pub struct Entry {
+    /// Its name: metrics, log lines and operations carry it.
+    pub name: Arc<str>,
+    /// Which requests are its.
+    pub pattern: Pattern,
+    /// Where they go.
+    pub forward: Arc<Forward>,
+    /// Who calls.
+    pub identify: Arc<dyn Identify>,
+    /// The header that names the tenant, where a trusted proxy sends it.
+    pub tenant_header: Option<HeaderName>,
+    /// The header that carries the key.
+    pub key_header: HeaderName,
+    /// What makes them take hold once; none passes them on.
+    pub guard: Option<Arc<dyn Guarded>>,
+}
+
+/// Every route, in order; the first that fits wins.
+#[derive(Default)]
+pub struct Table {
+    entries: Vec<Arc<Entry>>,
+    otherwise: Option<Arc<Forward>>,
+    trusted: TrustedProxies,
+}
+
+/// Where a request goes.
+pub(super) enum Found {
+    Route(Arc<Entry>),
+    Otherwise(Arc<Forward>),
+    Nowhere,
+}
+
+impl Table {
+    /// These routes; names are given once.
+    pub fn new(entries: Vec<Entry>) -> Result<Self> {
+        for (at, entry) in entries.iter().enumerate() {
+            if entries.iter().take(at).any(|before| before.name == entry.name) {
+                let what = format!("two routes are called {:?}", entry.name);
+                return Err(
+                    Error::new(DECLARATION_INVALID, what).hint("a key belongs to a route's name: give each its own")
+                );
+            }
+        }
+        Ok(Self { entries: entries.into_iter().map(Arc::new).collect(), ..Self::default() })
+    }
+
+    /// Passes on, without a guard, whatever no route is for.
+    #[must_use]
+    pub fn otherwise(mut self, forward: Arc<Forward>) -> Self {
+        self.otherwise = Some(forward);
+        self
+    }
+
+    /// Takes the word of these proxies about the client.
+    #[must_use]
+    pub fn trusted(mut self, trusted: TrustedProxies) -> Self {
+        self.trusted = trusted;
+        self
+    }
+
+    pub(super) fn proxies(&self) -> &TrustedProxies {
+        &self.trusted
+    }
+
+    /// Headers that name a tenant on some route.
+    pub(super) fn tenant_headers(&self) -> impl Iterator<Item = &HeaderName> {
+        self.entries.iter().filter_map(|entry| entry.tenant_header.as_ref())
+    }
+
+    pub(super) fn find(&self, method: &Method, segments: &[String]) -> Found {
+        let route = self.entries.iter().find(|entry| entry.pattern.fits(method, segments));
+        match (route, &self.otherwise) {
+            (Some(entry), _) => Found::Route(Arc::clone(entry)),
+            (None, Some(forward)) => Found::Otherwise(Arc::clone(forward)),
+            (None, None) => Found::Nowhere,
+        }
+    }
+}
+
+/// Methods and a path: `POST|PATCH /accounts/{id}/payments`, `* /files/*`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    /// None for every method.
+    methods: Option<Vec<Method>>,
+    segments: Vec<Segment>,
+    /// Whether more segments may follow.
+    more: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Exactly(String),
+    Any,
+}
+
+impl Pattern {
+    /// Reads methods and path.
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = |what: String| {
+            Error::new(DECLARATION_INVALID, what)
+                .hint("write \"POST /payments\", \"POST|PATCH /accounts/{id}\" or \"* /files/*\"")
+        };
+        let (methods, path) = text.split_once(' ').ok_or_else(|| wrong(format!("{text:?} is no method and path")))?;
+        let methods = match methods {
+            "*" => None,
+            listed => Some(
+                listed
+                    .split('|')
+                    .map(method)
+                    .collect::<Option<Vec<_>>>()
+                    .ok_or_else(|| wrong(format!("{listed:?} is no list of methods")))?,
+            ),
+        };
+        let (fixed, more) = match path.strip_suffix("/*") {
+            Some("") => ("/", true),
+            Some(fixed) => (fixed, true),
+            None => (path, false),
+        };
+        let read = super::path::segments(fixed).filter(|_| !fixed.contains(['?', '*', '%']));
+        let read = read.ok_or_else(|| wrong(format!("{path:?} is no path")))?;
+        let segments: Option<Vec<Segment>> = read.into_iter().map(segment).collect();
+        let segments = segments.ok_or_else(|| wrong(format!("{path:?} has a segment that is half a {{name}}")))?;
+        Ok(Self { methods, segments, more })
+    }
+
+    fn fits(&self, method: &Method, segments: &[String]) -> bool {
+        let long_enough = segments.len() == self.segments.len() || self.more && segments.len() > self.segments.len();
+        let fits = |(wanted, segment): (&Segment, &String)| match wanted {
+            Segment::Exactly(exactly) => exactly == segment,
+            Segment::Any => true,
+        };
+        self.methods.as_ref().is_none_or(|methods| methods.contains(method))
+            && long_enough
+            && self.segments.iter().zip(segments).all(fits)
+    }
+}
+
+fn method(text: &str) -> Option<Method> {
+    let upper = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-');
+    Method::from_bytes(text.as_bytes()).ok().filter(|method| upper && *method != Method::CONNECT)
+}
+
+fn segment(text: String) -> Option<Segment> {
+    match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        Some(name) => (!name.is_empty() && !name.contains(['{', '}'])).then_some(Segment::Any),
+        None => (!text.contains(['{', '}'])).then_some(Segment::Exactly(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::path;
+    use super::*;
+
+    #[test]
+    fn a_route_takes_the_requests_of_its_methods_and_path() {
+        let rows = [
+            ("POST /payments", "POST", "/payments", true),
+            ("POST /payments", "POST", "/payments/", true),
+            ("POST /payments", "POST", "/p%61yments", true),
+            ("POST /payments", "GET", "/payments", false),
+            ("POST /payments", "POST", "/payments/7", false),
+            ("POST /payments", "POST", "/Payments", false),
+            ("POST|PATCH /a/{id}/b", "PATCH", "/a/7/b", true),
+            ("POST|PATCH /a/{id}/b", "PUT", "/a/7/b", false),
+            ("POST|PATCH /a/{id}/b", "POST", "/a/b", false),
+            ("* /files/*", "DELETE", "/files/a/b", true),
+            ("* /files/*", "GET", "/files", true),
+            ("* /files/*", "GET", "/filesystem", false),
+            ("* /*", "GET", "/", true),
+            ("POST /", "POST", "/", true),
+        ];
+        for (pattern, method, asked, fits) in rows {
+            let method = Method::from_bytes(method.as_bytes()).unwrap();
+            let segments = path::segments(asked).unwrap();
+            assert_eq!(Pattern::parse(pattern).unwrap().fits(&method, &segments), fits, "{pattern} {method} {asked}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_could_never_fit_is_refused() {
+        for bad in [
+            "/payments",
+            "post /a",
+            "POST a",
+            "POST /a/{",
+            "POST /a/{}",
+            "POST /a//b",
+            "POST /a?b",
+            "POST /a*",
+            "| /a",
+            "CONNECT /a",
+        ] {
+            assert_eq!(Pattern::parse(bad).unwrap_err().code(), DECLARATION_INVALID, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Declared routes as a table of the gateway.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::{Method, StatusCode};
+
+use onefold_core::error::{Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
+use onefold_core::retry::Category;
+use onefold_core::{Error, Result};
+use onefold_http::gateway::identify::{Auth, Certificate, Jwt, Keys};
+use onefold_http::gateway::{Connect, Entry, Forward, Guarded, Table, Upstreams};
+use onefold_http::idempotent::{Answers, BodyLimits, Effect, Evidence, Key, RouteSettings};
+use onefold_http::{Anonymous, Caller, FromRequest, Identify};
+use onefold_runtime::{Dependency, Limits, SystemClock};
+
+use super::declare::{AnswerMeans, DeclaredCaller, DeclaredDependency, DeclaredGateway, DeclaredRoute, KeyRule};
+
+/// How long the head of an answer may take where no route says so.
+const OTHERWISE_WITHIN: Duration = Duration::from_mins(1);
+
+/// The table of these routes; `guard` makes the guard of one.
+pub(super) fn table(
+    declared: &DeclaredGateway,
+    guard: impl Fn(&DeclaredRoute) -> Result<Option<Arc<dyn Guarded>>>,
+) -> Result<Table> {
+    let entry = |route: &DeclaredRoute| -> Result<Entry> {
+        Ok(Entry {
+            name: route.terms.kind.as_str().into(),
+            pattern: route.pattern.clone(),
+            forward: Arc::new(forward(route)?),
+            identify: identify(route)?,
+            tenant_header: route.tenant_header.clone(),
+            key_header: route.header.clone(),
+            guard: guard(route)?,
+        })
+    };
+    let table = Table::new(declared.routes.iter().map(entry).collect::<Result<Vec<_>>>()?)?;
+    let table = table.trusted(declared.trusted_proxies.clone());
+    let Some(upstream) = &declared.otherwise else { return Ok(table) };
+    let otherwise = Forward::new(Upstreams::new(vec![upstream.clone()])?, &Connect::default(), OTHERWISE_WITHIN)?;
+    Ok(table.otherwise(Arc::new(otherwise)))
+}
+
+fn forward(route: &DeclaredRoute) -> Result<Forward> {
+    let forward = Forward::new(Upstreams::new(route.upstreams.clone())?, &route.connect, route.timeout)?;
+    Ok(if route.preserve_host { forward.preserve_host() } else { forward })
+}
+
+fn identify(route: &DeclaredRoute) -> Result<Arc<dyn Identify>> {
+    let connect = Connect::default();
+    Ok(match &route.caller {
+        DeclaredCaller::Anonymous => Arc::new(Anonymous),
+        DeclaredCaller::Certificate => Arc::new(Certificate),
+        DeclaredCaller::Jwt(declared) => {
+            let mut jwt = Jwt::new(Keys::open(&declared.keys, &connect)?);
+            if let Some(subject) = &declared.subject {
+                jwt = jwt.subject(subject);
+            }
+            if let Some(issuer) = &declared.issuer {
+                jwt = jwt.issuer(issuer);
+            }
+            if let Some(audience) = &declared.audience {
+                jwt = jwt.audience(audience);
+            }
+            if let Some(claim) = &declared.tenant_claim {
+                jwt = jwt.tenant_claim(claim);
+            }
+            if let Some(leeway) = declared.leeway {
+                jwt = jwt.leeway(leeway);
+            }
+            Arc::new(jwt)
+        }
+        DeclaredCaller::Auth(declared) => {
+            let auth = Auth::new(&declared.url, declared.subject_header.clone(), &connect, declared.timeout)?;
+            match &declared.tenant_header {
+                Some(name) => Arc::new(auth.tenant_header(name.clone())),
+                None => Arc::new(auth),
+            }
+        }
+    })
+}
+
+/// The dependencies of a gateway; one whose limits did not change keeps what it knows when they are read again.
+#[derive(Default)]
+pub(super) struct Dependencies(BTreeMap<String, (Limits, Dependency)>);
+
+impl Dependencies {
+    /// Those that are declared now.
+    pub(super) fn follow(&self, declared: &[DeclaredDependency]) -> Self {
+        let made = declared.iter().map(|declared| {
+            let known = self.0.get(&declared.name).filter(|(limits, _)| *limits == declared.limits);
+            let dependency = known.map_or_else(
+                || Dependency::new(&declared.name, declared.limits, Arc::new(SystemClock)),
+                |(_, dependency)| dependency.clone(),
+            );
+            (declared.name.clone(), (declared.limits, dependency))
+        });
+        Self(made.collect())
+    }
+
+    fn of(&self, route: &DeclaredRoute) -> Option<Dependency> {
+        self.0.get(route.terms.dependency.as_deref()?).map(|(_, dependency)| dependency.clone())
+    }
+}
+
+/// How a declared route speaks HTTP. Who calls was found out before, on every request.
+pub(super) fn settings(route: &DeclaredRoute, dependencies: &Dependencies) -> Result<RouteSettings> {
+    let defaults = RouteSettings::default();
+    let caller = FromRequest(|parts: &axum::http::request::Parts| {
+        Ok(parts.extensions.get::<Caller>().cloned().unwrap_or(Caller::Anonymous))
+    });
+    let mut stored_headers = defaults.stored_headers.clone();
+    stored_headers.extend(route.stored_headers.iter().filter(|name| !defaults.stored_headers.contains(name)).cloned());
+    Ok(RouteSettings {
+        key: match route.key {
+            KeyRule::Required => Key::Required,
+            KeyRule::Optional => Key::Optional,
+        },
+        header: route.header.clone(),
+        caller: Arc::new(caller),
+        replays_to_anyone: route.anonymous_replay,
+        methods: [Method::POST, Method::PATCH].into_iter().chain(route.idempotent_methods.iter().cloned()).collect(),
+        answers: answers(route),
+        stored_headers,
+        body: BodyLimits {
+            bytes_max: route.body_bytes_max,
+            read_within: route.body_read_timeout,
+            ..BodyLimits::default()
+        },
+        in_flight_max: route.in_flight_max,
+        waiters_max: route.waiters,
+        wait: route.wait,
+        in_flight_status: StatusCode::from_u16(route.in_flight_status).unwrap_or(StatusCode::CONFLICT),
+        reused: reused(route)?,
+        evidence: evidence(route),
+        dependency: dependencies.of(route),
+        provider_key: route.provider_key.clone(),
+        ..defaults
+    })
+}
+
+fn answers(route: &DeclaredRoute) -> Answers {
+    let answers = route.answers.iter().fold(Answers::default(), |answers, (status, means)| {
+        let effect = match means {
+            AnswerMeans::None => Effect::None,
+            AnswerMeans::Applied => Effect::Applied,
+            AnswerMeans::Final => Effect::Final,
+            AnswerMeans::Unknown => Effect::Unknown(Category::Unexpected),
+        };
+        answers.with(*status, effect)
+    });
+    if route.trust_effect_header { answers.trusting_upstream() } else { answers }
+}
+
+fn reused(route: &DeclaredRoute) -> Result<(StatusCode, Code)> {
+    let Some((status, code)) = &route.reused else {
+        return Ok((StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY_KEY_REUSED));
+    };
+    let code = match code {
+        None => IDEMPOTENCY_KEY_REUSED,
+        Some(name) => Code::find(name).ok_or_else(|| {
+            Error::new(DECLARATION_INVALID, format!("route {}: there is no code {name}", route.terms.kind))
+                .hint("`onefold errors` lists every code")
+        })?,
+    };
+    Ok((StatusCode::from_u16(*status).unwrap_or(StatusCode::UNPROCESSABLE_ENTITY), code))
+}
+
+fn evidence(route: &DeclaredRoute) -> Evidence {
+    match route.evidence.as_deref() {
+        None => Evidence::default(),
+        Some(text) => match text.strip_prefix("header:").and_then(|name| name.parse().ok()) {
+            Some(name) => Evidence::Header(name),
+            None => Evidence::Body(text.to_owned()),
+        },
+    }
+}

@@ -1,0 +1,67 @@
+//! A `[[route]]` as it is written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_spanned::Spanned;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RouteText {
+    pub(super) name: Spanned<String>,
+    #[serde(rename = "match")]
+    pub(super) pattern: Spanned<String>,
+    /// One address or several.
+    pub(super) upstream: Spanned<toml::Value>,
+    pub(super) upstream_ca: Option<PathBuf>,
+    pub(super) upstream_http2: Option<Spanned<bool>>,
+    #[serde(default)]
+    pub(super) preserve_host: bool,
+    pub(super) connect_timeout: Option<Spanned<String>>,
+    pub(super) class: Option<Spanned<String>>,
+    pub(super) on_unknown: Option<Spanned<toml::Value>>,
+    pub(super) key: Option<Spanned<String>>,
+    pub(super) header: Option<Spanned<String>>,
+    pub(super) caller: Option<Spanned<toml::Value>>,
+    pub(super) tenant_header: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) anonymous_replay: bool,
+    #[serde(default)]
+    pub(super) answers: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    pub(super) trust_effect_header: bool,
+    pub(super) timeout: Option<Spanned<String>>,
+    pub(super) deadline: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) retention: RetentionText,
+    pub(super) body_bytes_max: Option<Spanned<usize>>,
+    pub(super) body_read_timeout: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) stored_headers: Vec<Spanned<String>>,
+    pub(super) in_flight_max: Option<Spanned<usize>>,
+    pub(super) waiters: Option<Spanned<usize>>,
+    pub(super) wait: Option<Spanned<String>>,
+    pub(super) in_flight_status: Option<Spanned<u16>>,
+    pub(super) reused: Option<ReusedText>,
+    pub(super) evidence: Option<Spanned<String>>,
+    pub(super) dependency: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(super) idempotent_methods: Vec<Spanned<String>>,
+    pub(super) fingerprint: Option<Spanned<toml::Value>>,
+    pub(super) result_bytes_max: Option<usize>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RetentionText {
+    pub(super) result: Option<Spanned<String>>,
+    pub(super) id: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReusedText {
+    pub(super) status: Spanned<u16>,
+    pub(super) code: Option<Spanned<String>>,
+}

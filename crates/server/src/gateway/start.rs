@@ -1,0 +1,191 @@
+//! Listening beside the API, and reading the configuration again without dropping a request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use onefold_core::error::{CONFIGURATION_INVALID, UNEXPECTED};
+use onefold_core::{Error, Result};
+use onefold_http::gateway::{Gateway, Guarded, ListenAt, Listener, ServerTls, Table};
+use onefold_http::idempotent::Guard;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::build::{self, Dependencies};
+use super::declare::{DeclaredCaller, DeclaredGateway, DeclaredRoute};
+use crate::app::App;
+use crate::config::Config;
+use crate::question;
+
+/// A gateway that listens.
+pub(crate) struct Running {
+    pub(crate) at: ListenAt,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<()>,
+    reloading: JoinHandle<()>,
+}
+
+/// What a new configuration changes.
+struct Reload {
+    config: Config,
+    app: Arc<App>,
+    gateway: Arc<Gateway>,
+    tls: Option<ServerTls>,
+    dependencies: Dependencies,
+}
+
+impl Running {
+    /// Starts the gateway of a configuration that has routes; whatever is wrong is known before anything is served.
+    pub(crate) async fn start(config: &Config, app: &Arc<App>) -> Result<Option<Self>> {
+        let Some(declared) = &config.gateway else { return Ok(None) };
+        closed_by_default(&config.gateway_listen, declared)?;
+        let tls = declared.tls.as_ref().map(ServerTls::read).transpose()?;
+        let dependencies = Dependencies::default().follow(&declared.dependencies);
+        let table = table(declared, &dependencies, app, Declare::First)?;
+        let listener = Listener::bind(&config.gateway_listen, tls.clone(), declared.limits).await?;
+        let at = listener.at().clone();
+        let gateway = Arc::new(Gateway::new(table));
+        let hangup = signal(SignalKind::hangup())
+            .map_err(|cause| Error::new(UNEXPECTED, "signals cannot be heard").caused_by(cause))?;
+        let (app, config_now) = (Arc::clone(app), config.clone());
+        let reload = Reload { config: config_now, app, gateway: Arc::clone(&gateway), tls, dependencies };
+        let (stop, mut stopped) = watch::channel(false);
+        let stopped = async move { drop(stopped.wait_for(|stop| *stop).await) };
+        let serving = tokio::spawn(listener.serve(gateway, stopped, config.drain_for));
+        Ok(Some(Self { at, stop, serving, reloading: tokio::spawn(reload.on(hangup)) }))
+    }
+
+    /// Lets what is under way end; connections get `drain_for`.
+    pub(crate) async fn stop(self, drain_for: Duration) {
+        self.reloading.abort();
+        let _ = self.stop.send(true);
+        // A second more than the listener itself waits.
+        let _ = tokio::time::timeout(drain_for + Duration::from_secs(1), self.serving).await;
+    }
+}
+
+impl Reload {
+    /// Reads the configuration again on every signal. A broken one changes nothing.
+    async fn on(mut self, mut hangup: tokio::signal::unix::Signal) {
+        while hangup.recv().await.is_some() {
+            match self.again() {
+                Ok(routes) => tracing::info!(routes, "the routes were read again"),
+                Err(error) => tracing::error!(
+                    error_code = error.code().as_str(),
+                    detail = error.detail(),
+                    hint = error.next_step(),
+                    "the configuration is broken; the old routes stay"
+                ),
+            }
+        }
+    }
+
+    fn again(&mut self) -> Result<usize> {
+        let config = self.config.again()?;
+        let Some(declared) = &config.gateway else {
+            return Err(Error::new(CONFIGURATION_INVALID, "the configuration has no [[route]] any more")
+                .hint("stop the server to end its gateway"));
+        };
+        if config.gateway_listen != self.config.gateway_listen {
+            return Err(Error::new(CONFIGURATION_INVALID, "the gateway's address has changed")
+                .hint("start the server again to listen elsewhere"));
+        }
+        closed_by_default(&config.gateway_listen, declared)?;
+        match (&self.tls, &declared.tls) {
+            (None, None) => {}
+            (Some(_), Some(files)) => drop(ServerTls::read(files)?),
+            (None, Some(_)) | (Some(_), None) => {
+                return Err(Error::new(CONFIGURATION_INVALID, "TLS was added or removed")
+                    .hint("start the server again: clients must be told as well"));
+            }
+        }
+        let routes = declared.routes.len();
+        let dependencies = self.dependencies.follow(&declared.dependencies);
+        self.gateway.exchange(table(declared, &dependencies, &self.app, Declare::Again)?);
+        self.dependencies = dependencies;
+        if let (Some(tls), Some(files)) = (&self.tls, &declared.tls) {
+            tls.exchange(files)?;
+        }
+        self.config = config;
+        Ok(routes)
+    }
+}
+
+/// Whether kinds are declared for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Declare {
+    First,
+    Again,
+}
+
+/// The table of these routes. Files are read and settings checked before any kind is declared.
+fn table(declared: &DeclaredGateway, dependencies: &Dependencies, app: &App, when: Declare) -> Result<Table> {
+    // A dry run: nothing of a broken configuration may stay behind.
+    build::table(declared, |route| build::settings(route, dependencies).map(|_| None))?;
+    build::table(declared, |route| guard(route, dependencies, app, when).map(Some))
+}
+
+fn guard(
+    route: &DeclaredRoute,
+    dependencies: &Dependencies,
+    app: &App,
+    when: Declare,
+) -> Result<Arc<dyn Guarded>> {
+    let reconciler = question::of(route.question.as_ref(), &route.terms)?;
+    let terms = match when {
+        Declare::First => app.ledger.declare(route.terms.clone(), reconciler)?,
+        Declare::Again => app.ledger.redeclare(route.terms.clone(), reconciler)?,
+    };
+    Ok(Arc::new(Guard::new(&app.ledger, terms, build::settings(route, dependencies)?)?))
+}
+
+/// Refuses to listen where others can reach it, unless every caller is known or openness is meant.
+fn closed_by_default(at: &ListenAt, declared: &DeclaredGateway) -> Result<()> {
+    let certified = declared.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    let known = declared.routes.iter().all(|route| route.caller != DeclaredCaller::Anonymous);
+    let reachable = match at {
+        ListenAt::Unix(_) => false,
+        ListenAt::Tcp(address) => !address.ip().is_loopback(),
+    };
+    if !reachable || declared.open || certified || known && declared.otherwise.is_none() {
+        return Ok(());
+    }
+    let what = format!("the gateway at {at} can be reached from other machines, and somebody may call it unknown");
+    Err(Error::new(CONFIGURATION_INVALID, what).hint(
+        "give [gateway] tls with client_ca, or every route a caller and no `otherwise`; or say [gateway] open = true",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared(gateway: &str, caller: &str) -> DeclaredGateway {
+        let text = format!(
+            "[gateway]\n{gateway}\n[[route]]\nname = \"pay\"\nmatch = \"POST /p\"\nupstream = \"http://127.0.0.1:1\"\nclass = \"external-command\"\ncaller = {caller}\n"
+        );
+        super::super::declare::read("x.toml", &text).unwrap().unwrap()
+    }
+
+    #[test]
+    fn only_known_callers_reach_it_from_elsewhere_unless_that_is_meant() {
+        let anywhere = ListenAt::Tcp("0.0.0.0:7080".parse().unwrap());
+        let tls = "tls = { certificate = \"a\", key = \"b\", client_ca = \"c\" }";
+        let rows = [
+            ("", "\"anonymous\"", false),
+            ("", "\"certificate\"", true),
+            ("open = true", "\"anonymous\"", true),
+            (tls, "\"anonymous\"", true),
+            ("tls = { certificate = \"a\", key = \"b\" }", "\"anonymous\"", false),
+            ("otherwise = \"http://127.0.0.1:1\"", "\"certificate\"", false),
+        ];
+        for (gateway, caller, allowed) in rows {
+            let checked = closed_by_default(&anywhere, &declared(gateway, caller));
+            assert_eq!(checked.is_ok(), allowed, "{gateway} {caller}");
+        }
+        let here = ListenAt::Tcp("127.0.0.1:7080".parse().unwrap());
+        let socket = ListenAt::Unix("/run/x.sock".into());
+        assert!(closed_by_default(&here, &declared("", "\"anonymous\"")).is_ok());
+        assert!(closed_by_default(&socket, &declared("", "\"anonymous\"")).is_ok());
+    }
+}
