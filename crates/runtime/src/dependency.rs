@@ -85,11 +85,7 @@ impl Dependency {
     /// assert!(provider.enter().is_ok());
     /// ```
     pub fn enter(&self) -> Result<Pass, Refused> {
-<<<<<<< HEAD
-        match self.shared.change(Gate::enter) {
-=======
         match self.shared.change(gate::Gate::enter) {
->>>>>>> c1a28faf404771a1f87cd17996698d71f15ab73d
             Ok(place) => {
                 meter::dependency_call_began(&self.shared.name);
                 Ok(Pass { shared: Arc::clone(&self.shared), place: Some(place) })
