@@ -11,6 +11,8 @@ use crate::load::Target;
 
 /// The first argument of the process that is the gateway.
 const GATEWAY: &str = "--gateway";
+/// What its address comes after.
+const SAYS: &str = "\"gateway\":\"";
 
 /// Becomes the gateway, if this process was started as one.
 pub fn serve_if_asked() -> Option<ExitCode> {
@@ -73,6 +75,6 @@ fn configuration(folder: &Path, upstream: &str) -> String {
 
 /// The gateway's address in what the server says when it is up.
 fn said(line: &str) -> Option<String> {
-    let rest = &line[line.find("\"gateway\":\"http://")? + "\"gateway\":\"http://".len()..];
-    Some(rest[..rest.find('"')?].to_owned())
+    let rest = &line[line.find(SAYS)? + SAYS.len()..];
+    Some(rest[..rest.find('"')?].trim_start_matches("http://").to_owned())
 }
