@@ -5,6 +5,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `listen`, `tls` | connections within limits, TCP or a Unix socket, TLS, a drain before the end |
+//! | `strict` | a head that gives its body two lengths is refused |
 //! | `door` | one request: what is refused, who calls, which route, guarded or passed on |
 //! | `table`, `path` | which route a request belongs to; paths that could mean two things are refused |
 //! | `identify` | who calls: a JWT, a client certificate, an `auth` sub-request |
@@ -23,6 +24,7 @@ mod lent;
 mod listen;
 mod path;
 mod peer;
+mod strict;
 mod table;
 mod tls;
 mod upgrade;

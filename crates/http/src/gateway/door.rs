@@ -64,7 +64,8 @@ impl Gateway {
             operation_id = tracing::field::Empty,
         );
         trace::adopt(&span, request.headers());
-        let mut response = Correlation::carried(Some(correlation), answer(&table, found, request)).instrument(span).await;
+        let mut response =
+            Correlation::carried(Some(correlation), answer(&table, found, request)).instrument(span).await;
         let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
         counter!(
             "onefold_http_requests_total",

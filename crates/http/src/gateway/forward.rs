@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Request, Version, header};
+use axum::http::{HeaderValue, Request, StatusCode, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
 use onefold_core::Error;
 use onefold_core::call::{Happened, Sent};
-use onefold_core::error::{DOWNSTREAM_TIMEOUT, UPSTREAM_UNREACHABLE};
+use onefold_core::error::{DOWNSTREAM_TIMEOUT, REQUEST_BODY_INVALID, UPSTREAM_UNREACHABLE};
 
 use super::connect::{Connect, Protocol, Web};
 use super::lent::{Home, Lent};
 use super::upstream::{Reached, Upstream, Upstreams};
-use super::{forwarded, hop, upgrade};
+use super::{forwarded, hop, problem, upgrade};
 use crate::idempotent::{Answered, Unanswered};
 use crate::rejection::Rejection;
 use crate::trace;
@@ -56,41 +56,50 @@ impl Forward {
 
     /// Sends a request on. An error says why no answer came and whether a byte of the request left; an upstream that
     /// cannot be reached is no error as long as another one can.
-    pub async fn send(&self, mut request: Request<Body>) -> Answered {
-        hop::strip(request.headers_mut());
-        let version = request.version();
-        let mut response = self.deliver(&self.web, request).await?;
-        hop::strip(response.headers_mut());
-        let spoken = response.version();
-        forwarded::via(response.headers_mut(), spoken);
-        // The client's connection decides what it speaks.
-        *response.version_mut() = version;
-        Ok(response.map(Body::new))
+    pub async fn send(&self, request: Request<Body>) -> Answered {
+        self.plain(request).await.map_err(Lost::into_unanswered)
     }
 
     /// Sends on a request that nothing guards; no answer becomes a problem.
     pub async fn pass(&self, request: Request<Body>) -> Response {
         let sent = match upgrade::wanted(&request) {
             Some(protocol) => upgrade::pass(self, request, protocol).await,
-            None => self.send(request).await,
+            None => self.plain(request).await,
         };
-        sent.unwrap_or_else(|unanswered| unanswered_problem(&unanswered))
+        sent.unwrap_or_else(Lost::into_problem)
+    }
+
+    async fn plain(&self, mut request: Request<Body>) -> Result<Response, Lost> {
+        hop::strip(request.headers_mut());
+        let version = request.version();
+        let mut response = self.deliver(&self.web, request).await?;
+        hop::strip(response.headers_mut());
+        let spoken = response.version();
+        forwarded::via(response.headers_mut(), spoken);
+        // What is not modified has the length of what it would have been; there is no body to measure against it.
+        if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        // The client's connection decides what it speaks.
+        *response.version_mut() = version;
+        Ok(response.map(Body::new))
     }
 
     /// Sends on a request that asks for another protocol, without removing what asks for it.
-    pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Unanswered> {
+    pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
         self.deliver(&self.upgrading, request).await
     }
 
-    async fn deliver(&self, web: &Web<Lent>, request: Request<Body>) -> Result<Response<Incoming>, Unanswered> {
+    async fn deliver(&self, web: &Web<Lent>, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
         let (mut parts, body) = request.into_parts();
         forwarded::via(&mut parts.headers, parts.version);
         let home = Home::new(body);
         let sent = self.turn(web, &parts, &home);
-        match tokio::time::timeout(self.within, sent).await {
+        let answered = match tokio::time::timeout(self.within, sent).await {
             Ok(answered) => answered,
             Err(_) => Err(Unanswered::lost(Happened::Timeout, "the upstream did not answer in time")),
-        }
+        };
+        answered.map_err(|unanswered| if home.broke() { Lost::Broken } else { Lost::Unanswered(unanswered) })
     }
 
     /// Tries one upstream after the other, for as long as nothing was sent.
@@ -126,6 +135,7 @@ impl Forward {
         head.version = Version::HTTP_11;
         head.headers = parts.headers.clone();
         head.headers.remove(header::EXPECT);
+        hop::join_cookies(&mut head.headers);
         let host = match self.host {
             HostSent::Upstreams => upstream.host().clone(),
             HostSent::Clients => forwarded::host(parts)
@@ -144,18 +154,37 @@ fn lost(cause: &legacy::Error) -> Unanswered {
         return Unanswered::not_sent(Happened::NoConnection, "no connection to the upstream could be made");
     }
     let inner = cause.source().and_then(|source| source.downcast_ref::<hyper::Error>());
-    if inner.is_some_and(|inner| inner.is_parse() || inner.is_body_write_aborted()) {
-        return Unanswered::lost(Happened::Undecodable, "the upstream's answer, or the request's body, broke off");
+    if inner.is_some_and(hyper::Error::is_parse) {
+        return Unanswered::lost(Happened::Undecodable, "the upstream's answer cannot be read");
     }
     Unanswered::lost(Happened::Reset, "the connection to the upstream ended before its answer")
 }
 
-/// What a client gets where no answer came and nothing guards the request.
-fn unanswered_problem(unanswered: &Unanswered) -> Response {
-    let error = |code| Error::new(code, unanswered.detail.clone());
-    match (unanswered.sent, unanswered.happened) {
-        (Sent::Nothing, _) => Rejection::from(error(UPSTREAM_UNREACHABLE)).into_response(),
-        (Sent::Something, Happened::Timeout) => Rejection::from(error(DOWNSTREAM_TIMEOUT)).into_response(),
-        (Sent::Something, _) => Rejection::from(error(DOWNSTREAM_TIMEOUT)).status(502).into_response(),
+/// Why there is no answer.
+pub(super) enum Lost {
+    /// The client's own body was malformed, or ended too early.
+    Broken,
+    Unanswered(Unanswered),
+}
+
+impl Lost {
+    fn into_unanswered(self) -> Unanswered {
+        match self {
+            Self::Broken => Unanswered::lost(Happened::Undecodable, "the request's body broke off on its way"),
+            Self::Unanswered(unanswered) => unanswered,
+        }
+    }
+
+    /// What a client gets where nothing guards the request.
+    fn into_problem(self) -> Response {
+        let Self::Unanswered(unanswered) = self else {
+            return problem(Error::new(REQUEST_BODY_INVALID, "the body is malformed or did not arrive whole"));
+        };
+        let error = |code| Error::new(code, unanswered.detail);
+        match (unanswered.sent, unanswered.happened) {
+            (Sent::Nothing, _) => problem(error(UPSTREAM_UNREACHABLE)),
+            (Sent::Something, Happened::Timeout) => problem(error(DOWNSTREAM_TIMEOUT)),
+            (Sent::Something, _) => Rejection::from(error(DOWNSTREAM_TIMEOUT)).status(502).into_response(),
+        }
     }
 }

@@ -28,6 +28,16 @@ pub(super) fn strip(headers: &mut HeaderMap) {
     }
 }
 
+/// Makes one line of the cookies that HTTP/2 clients send in several: HTTP/1.1 has one.
+pub(super) fn join_cookies(headers: &mut HeaderMap) {
+    let lines: Vec<&[u8]> = headers.get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes).collect();
+    if lines.len() > 1
+        && let Ok(joined) = HeaderValue::from_bytes(&lines.join(&b"; "[..]))
+    {
+        headers.insert(header::COOKIE, joined);
+    }
+}
+
 /// The comma-separated words of a header, over all its lines.
 pub(super) fn tokens<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
     headers
@@ -64,5 +74,15 @@ mod tests {
         let mut left: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         left.sort_unstable();
         assert_eq!(left, [("te", "trailers"), ("trailer", "x-sum"), ("x-yours", "2")]);
+    }
+
+    #[test]
+    fn cookies_are_one_line() {
+        let mut headers = HeaderMap::new();
+        for line in ["a=1", "b=2; c=3"] {
+            headers.append(header::COOKIE, HeaderValue::from_static(line));
+        }
+        join_cookies(&mut headers);
+        assert_eq!(headers.get_all(header::COOKIE).into_iter().collect::<Vec<_>>(), ["a=1; b=2; c=3"]);
     }
 }

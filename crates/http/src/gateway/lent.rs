@@ -1,7 +1,7 @@
 //! A body that comes back when nobody read of it, so that another upstream can have it.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use axum::body::{Body, Bytes, HttpBody};
@@ -9,17 +9,32 @@ use hyper::body::{Frame, SizeHint};
 
 /// Where a lent body comes back to.
 #[derive(Clone)]
-pub(super) struct Home(Arc<Mutex<Option<Body>>>);
+pub(super) struct Home(Arc<Mutex<Kept>>);
+
+struct Kept {
+    body: Option<Body>,
+    /// The sender's body ended before its end, or was malformed.
+    broke: bool,
+}
 
 impl Home {
     pub(super) fn new(body: Body) -> Self {
-        Self(Arc::new(Mutex::new(Some(body))))
+        Self(Arc::new(Mutex::new(Kept { body: Some(body), broke: false })))
     }
 
     /// The body, if it is here: it was not lent yet, or came back untouched.
     pub(super) fn lend(&self) -> Option<Lent> {
-        let body = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let body = self.kept().body.take()?;
         Some(Lent { body: Some(body), home: self.clone(), touched: false })
+    }
+
+    /// Whether the sender's body was malformed, or ended too early.
+    pub(super) fn broke(&self) -> bool {
+        self.kept().broke
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -33,7 +48,8 @@ pub(super) struct Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if !self.touched {
-            *self.home.0.lock().unwrap_or_else(PoisonError::into_inner) = self.body.take();
+            let body = self.body.take();
+            self.home.kept().body = body;
         }
     }
 }
@@ -47,10 +63,12 @@ impl HttpBody for Lent {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         self.touched = true;
-        match self.body.as_mut() {
-            Some(body) => Pin::new(body).poll_frame(context),
-            None => Poll::Ready(None),
+        let Some(body) = self.body.as_mut() else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(context);
+        if matches!(polled, Poll::Ready(Some(Err(_)))) {
+            self.home.kept().broke = true;
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

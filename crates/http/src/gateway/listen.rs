@@ -22,6 +22,7 @@ use tower::ServiceExt as _;
 
 use super::door::Gateway;
 use super::peer::{ClientCertificate, Peer, Transport};
+use super::strict::Strict;
 use super::tls::{ServerTls, subject};
 use super::upgrade::Place;
 use crate::panics::catch_panics;
@@ -232,7 +233,8 @@ impl Connection {
             }
             router.clone().oneshot(request)
         });
-        let connection = builder(limits).serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+        let connection =
+            builder(limits).serve_connection_with_upgrades(TokioIo::new(Strict::new(stream)), service).into_owned();
         // A client that hangs up or speaks nonsense ends its own connection only.
         if let Err(cause) = watcher.watch(connection).await {
             tracing::debug!(cause = %cause, "connection ended");

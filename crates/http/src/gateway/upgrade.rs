@@ -9,9 +9,8 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::forward::Forward;
+use super::forward::{Forward, Lost};
 use super::{forwarded, hop};
-use crate::idempotent::Answered;
 
 /// The place of a connection among those that may be open; kept for as long as anything uses the connection.
 #[derive(Clone)]
@@ -25,7 +24,11 @@ pub(super) fn wanted(request: &Request<Body>) -> Option<HeaderValue> {
 }
 
 /// Sends on a request that asks for another protocol; where the upstream agrees, both connections become one.
-pub(super) async fn pass(forward: &Forward, mut request: Request<Body>, protocol: HeaderValue) -> Answered {
+pub(super) async fn pass(
+    forward: &Forward,
+    mut request: Request<Body>,
+    protocol: HeaderValue,
+) -> Result<Response, Lost> {
     let client = hyper::upgrade::on(&mut request);
     let place = request.extensions().get::<Place>().cloned();
     let headers = request.headers_mut();

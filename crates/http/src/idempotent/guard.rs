@@ -274,15 +274,14 @@ impl From<Error> for Stop {
 
 /// What a body stands in: method, route, query and content type, each with its length.
 fn around(parts: &Parts, terms: &Terms) -> Vec<u8> {
-    let content_type = parts.headers.get(header::CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
+    let content_types = parts.headers.get_all(header::CONTENT_TYPE).iter().map(HeaderValue::as_bytes);
     let pieces = [
         parts.method.as_str().as_bytes(),
         terms.kind.as_str().as_bytes(),
         parts.uri.query().unwrap_or_default().as_bytes(),
-        content_type,
     ];
     let mut around = Vec::new();
-    for piece in pieces {
+    for piece in pieces.into_iter().chain(content_types) {
         around.extend_from_slice(&(piece.len() as u64).to_be_bytes());
         around.extend_from_slice(piece);
     }

@@ -92,3 +92,12 @@ async fn a_redirect_is_the_clients_to_follow() {
     assert!(response.headers().contains_key("x-correlation-id"));
     assert_eq!(text(response).await, "");
 }
+
+#[tokio::test]
+async fn an_answer_without_a_body_keeps_its_length() {
+    let service = Service::start().await;
+    let gate = Gate::of(route(&service.url)).await;
+    let answer = gate.raw("HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("content-length: 5"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
+}

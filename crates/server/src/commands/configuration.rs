@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use onefold_core::effect::Terms;
 use serde_json::json;
 
 use crate::cli::Context;
@@ -26,19 +27,12 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
             .shown()
             .map(|(key, value, origin)| json!({ "key": key, "value": value, "origin": origin.to_string() }))
             .collect();
-        let kinds: Vec<_> = context
-            .config
-            .kinds
-            .iter()
-            .map(|kind| {
-                json!({
-                    "kind": kind.terms.kind.as_str(),
-                    "class": kind.terms.contract.class().as_str(),
-                    "onUnknown": kind.terms.contract.policy().to_string(),
-                })
-            })
-            .collect();
-        print_json(&json!({ "settings": settings, "kinds": kinds }));
+        let kinds: Vec<_> = context.config.kinds.iter().map(|kind| shown_kind(&kind.terms)).collect();
+        let mut shown = json!({ "settings": settings, "kinds": kinds });
+        if let Some(gateway) = &context.config.gateway {
+            shown["routes"] = gateway.routes.iter().map(|route| shown_kind(&route.terms)).collect();
+        }
+        print_json(&shown);
         return ExitCode::SUCCESS;
     }
     let rows = layers.shown().map(|(key, value, origin)| {
@@ -47,16 +41,29 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
     });
     say!("{}", table(["setting", "value", "from"], rows));
     if !context.config.kinds.is_empty() {
-        let rows = context.config.kinds.iter().map(|kind| {
-            let contract = &kind.terms.contract;
-            let deadline = onefold_core::time::format_duration(kind.terms.deadline_for);
-            [kind.terms.kind.to_string(), contract.class().to_string(), contract.policy().to_string(), deadline]
-        });
+        let rows = context.config.kinds.iter().map(|kind| row(&kind.terms));
         say!("\n{}", table(["kind", "class", "on_unknown", "deadline"], rows));
+    }
+    if let Some(gateway) = &context.config.gateway {
+        let rows = gateway.routes.iter().map(|route| row(&route.terms));
+        say!("\n{}", table(["route", "class", "on_unknown", "deadline"], rows));
     }
     if args.explain {
         say_line!("");
         say!("{}", table(["setting", "what it is"], KEYS.iter().map(|key| [key.name.into(), key.about.into()])));
     }
     ExitCode::SUCCESS
+}
+
+fn shown_kind(terms: &Terms) -> serde_json::Value {
+    json!({
+        "kind": terms.kind.as_str(),
+        "class": terms.contract.class().as_str(),
+        "onUnknown": terms.contract.policy().to_string(),
+    })
+}
+
+fn row(terms: &Terms) -> [String; 4] {
+    let deadline = onefold_core::time::format_duration(terms.deadline_for);
+    [terms.kind.to_string(), terms.contract.class().to_string(), terms.contract.policy().to_string(), deadline]
 }

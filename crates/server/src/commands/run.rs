@@ -117,7 +117,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
         // Right before the claim: this is what the deadline is measured from.
         let asked = Instant::now();
         match ledger.claim(&claim).await? {
-            Claimed::Granted(grant) => return perform(ledger, &args, grant, asked).await,
+            Claimed::Granted(grant) => return Box::pin(perform(ledger, &args, grant, asked)).await,
             Claimed::Replay(outcome) => return replay(&outcome),
             Claimed::Later { why, wait, code } => {
                 if patience.is_some_and(|patience| began.elapsed() >= patience) {

@@ -20,7 +20,7 @@ pub(crate) struct ServeArgs {
     /// Where the API answers, such as 127.0.0.1:7070
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// Where the gateway answers, such as 127.0.0.1:7080 or unix:/run/onefold/gateway.sock
+    /// Where the gateway answers, such as 127.0.0.1:7080 or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     gateway_listen: Option<String>,
     /// Names that clients may call the server by, separated by commas

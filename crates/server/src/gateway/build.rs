@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 
-use onefold_core::error::{Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
+use onefold_core::error::{ALL, Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
 use onefold_http::gateway::identify::{Auth, Certificate, Jwt, Keys};
@@ -137,6 +137,10 @@ pub(super) fn settings(route: &DeclaredRoute, dependencies: &Dependencies) -> Re
         evidence: evidence(route),
         dependency: dependencies.of(route),
         provider_key: route.provider_key.clone(),
+        business_key: route.business_key.clone(),
+        streams: route.streams,
+        open: route.open,
+        access_log: route.access_log,
         ..defaults
     })
 }
@@ -160,7 +164,7 @@ fn reused(route: &DeclaredRoute) -> Result<(StatusCode, Code)> {
     };
     let code = match code {
         None => IDEMPOTENCY_KEY_REUSED,
-        Some(name) => Code::find(name).ok_or_else(|| {
+        Some(name) => ALL.iter().copied().find(|code| code.as_str() == name).ok_or_else(|| {
             Error::new(DECLARATION_INVALID, format!("route {}: there is no code {name}", route.terms.kind))
                 .hint("`onefold errors` lists every code")
         })?,

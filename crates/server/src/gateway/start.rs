@@ -125,12 +125,7 @@ fn table(declared: &DeclaredGateway, dependencies: &Dependencies, app: &App, whe
     build::table(declared, |route| guard(route, dependencies, app, when).map(Some))
 }
 
-fn guard(
-    route: &DeclaredRoute,
-    dependencies: &Dependencies,
-    app: &App,
-    when: Declare,
-) -> Result<Arc<dyn Guarded>> {
+fn guard(route: &DeclaredRoute, dependencies: &Dependencies, app: &App, when: Declare) -> Result<Arc<dyn Guarded>> {
     let reconciler = question::of(route.question.as_ref(), &route.terms)?;
     let terms = match when {
         Declare::First => app.ledger.declare(route.terms.clone(), reconciler)?,

@@ -24,6 +24,7 @@ mod description;
 mod examples;
 mod exits;
 mod full_disk;
+mod gateway;
 mod gateway_try;
 mod health;
 mod help;

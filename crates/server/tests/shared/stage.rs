@@ -116,6 +116,8 @@ pub(crate) struct Server {
     child: Child,
     stderr: PathBuf,
     pub(crate) address: SocketAddr,
+    /// Where its gateway listens, if it has one.
+    pub(crate) gateway: Option<SocketAddr>,
     pub(crate) token: String,
 }
 
@@ -127,9 +129,10 @@ impl Server {
         let said: Value = serde_json::from_str(&line)
             .unwrap_or_else(|_| panic!("{line:?} {}", std::fs::read_to_string(&stderr).unwrap_or_default()));
         let address = said["url"].as_str().unwrap().strip_prefix("http://").unwrap().parse().unwrap();
+        let gateway = said["gateway"].as_str().and_then(|at| at.parse().ok());
         let folder = command.get_current_dir().unwrap();
         let token = std::fs::read_to_string(folder.join(said["tokenFile"].as_str().unwrap())).unwrap_or_default();
-        Self { child, stderr, address, token: token.trim().to_owned() }
+        Self { child, stderr, address, gateway, token: token.trim().to_owned() }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -193,6 +196,12 @@ impl Server {
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// Asks it to read its configuration again.
+    pub(crate) fn reload(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::HUP).unwrap();
     }
 
     /// Asks it to stop; answers with its exit code.

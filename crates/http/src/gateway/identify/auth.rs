@@ -13,7 +13,7 @@ use onefold_core::{Error, Result};
 
 use crate::caller::{Caller, Identify};
 use crate::gateway::connect::{Connect, Web};
-use crate::gateway::problem;
+use crate::gateway::{hop, problem};
 
 /// What of a request the service is shown.
 const SHOWN: [HeaderName; 2] = [header::AUTHORIZATION, header::COOKIE];
@@ -69,6 +69,7 @@ impl Auth {
                 headers.append(&name, value.clone());
             }
         }
+        hop::join_cookies(headers);
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         headers.insert("x-forwarded-method", HeaderValue::from_str(parts.method.as_str()).ok()?);
         headers.insert("x-forwarded-uri", HeaderValue::from_str(path).ok()?);

@@ -9,12 +9,15 @@ use onefold_core::declare::{self, DeclaredQuestion, Place};
 use onefold_core::effect::{Contract, EffectClass, Policy, Retention, Terms};
 use onefold_core::operation::KindName;
 use onefold_http::gateway::{Connect, Pattern, Protocol, Upstream};
-use onefold_http::idempotent::NEVER_STORED;
+use onefold_http::idempotent::{NEVER_STORED, RouteSettings};
 use serde_spanned::Spanned;
 
 use super::caller::{self, DeclaredCaller, header};
 use super::text::RouteText;
 use super::{positive, within};
+
+/// Bytes of an answer that are stored, unless a route says otherwise.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Whether a request must carry a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +73,11 @@ pub(crate) struct DeclaredRoute {
     /// A JSON pointer into the answer, or `header:NAME`.
     pub(crate) evidence: Option<String>,
     pub(crate) idempotent_methods: Vec<Method>,
+    /// A JSON pointer into the request's body.
+    pub(crate) business_key: Option<String>,
+    pub(crate) streams: bool,
+    pub(crate) open: bool,
+    pub(crate) access_log: bool,
 }
 
 pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> {
@@ -130,6 +138,15 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         },
         evidence: evidence(place, text.evidence.as_ref())?,
         idempotent_methods: methods(place, &text.idempotent_methods)?,
+        business_key: match &text.business_key {
+            Some(given) if !given.get_ref().starts_with('/') => {
+                return Err(place.error(given.span(), "this is no JSON pointer", "write \"/caseId\""));
+            }
+            given => given.as_ref().map(|given| given.get_ref().clone()),
+        },
+        streams: text.streams,
+        open: text.open,
+        access_log: text.access_log,
         terms,
     })
 }
@@ -169,13 +186,16 @@ fn terms(place: &Place<'_>, text: &RouteText) -> Result<Terms> {
     let mut terms = Terms::new(KindName::parse(text.name.get_ref()).map_err(at_name)?, contract);
     let waits = duration(&text.timeout)?.unwrap_or_default();
     terms.deadline_for = duration(&text.deadline)?.unwrap_or(terms.deadline_for.max(waits));
+    // Keys are callers' own, and callers forget: unless told otherwise they are kept as the layer keeps them.
+    let kept = RouteSettings::RETENTION;
     terms.retention = Retention {
-        result_for: duration(&text.retention.result)?,
-        id_for: duration(&text.retention.id)?,
+        result_for: duration(&text.retention.result)?.or(kept.result_for),
+        id_for: duration(&text.retention.id)?.or(kept.id_for),
         redelivery_for: None,
     };
+    terms.remember = read == EffectClass::Pure;
     terms.dependency = text.dependency.as_ref().map(|name| name.get_ref().as_str().into());
-    terms.result_bytes_max = text.result_bytes_max.unwrap_or(terms.result_bytes_max);
+    terms.result_bytes_max = text.result_bytes_max.unwrap_or(ANSWER_BYTES_MAX);
     if let Some(value) = &text.fingerprint {
         terms.fingerprint = declare::fingerprint(place, value)?;
     }

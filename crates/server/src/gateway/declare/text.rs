@@ -50,6 +50,16 @@ pub(super) struct RouteText {
     pub(super) idempotent_methods: Vec<Spanned<String>>,
     pub(super) fingerprint: Option<Spanned<toml::Value>>,
     pub(super) result_bytes_max: Option<usize>,
+    /// A place in a JSON body.
+    pub(super) business_key: Option<Spanned<String>>,
+    /// Bodies with a `Content-Digest` are sent on as they come.
+    #[serde(default)]
+    pub(super) streams: bool,
+    /// Sent on unguarded while the ledger does not answer.
+    #[serde(default)]
+    pub(super) open: bool,
+    #[serde(default)]
+    pub(super) access_log: bool,
 }
 
 #[derive(Deserialize, Default)]

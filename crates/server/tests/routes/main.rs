@@ -1,0 +1,24 @@
+//! The table of the `Idempotency-Key` layer, row by row over real sockets: through the layer and through the gateway.
+//!
+//! | room | what it promises |
+//! |---|---|
+//! | `rows` | each row of the table, in its order |
+//! | `meanings` | what the upstream's answers mean |
+//! | `bodies` | bodies of every sort, both ways |
+//! | `crowds` | many at once, and callers that go away |
+//! | `scope` | whose key it is |
+//! | `deaths` | a gateway that dies between act and record |
+//! | `home` | the store: here SQLite, in `postgres_routes` PostgreSQL |
+//! | `door`, `provider`, `client` | how the tests reach all that |
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
+
+mod bodies;
+mod client;
+mod crowds;
+mod deaths;
+mod door;
+mod home;
+mod meanings;
+mod provider;
+mod rows;
+mod scope;

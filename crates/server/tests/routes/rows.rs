@@ -1,0 +1,245 @@
+//! The table, row by row and in its order.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::Method;
+
+use crate::client::Call;
+use crate::door::{Door, through_both};
+
+through_both!(
+    safe_methods_and_put_and_delete_pass,
+    a_missing_key_is_400_and_nothing_happens,
+    a_malformed_key_is_400_and_nothing_happens,
+    an_unknown_caller_is_401_and_the_key_stays_usable,
+    a_body_that_is_too_large_is_413_and_the_key_stays_usable,
+    a_body_that_is_too_slow_is_408_and_the_key_stays_usable,
+    one_key_for_two_requests_is_422_in_every_state,
+    a_duplicate_in_flight_waits_and_gets_the_answer,
+    a_duplicate_that_waited_in_vain_is_told_to_come_again,
+    an_unknown_outcome_is_never_performed_again,
+    a_completed_request_is_replayed,
+    an_answer_that_was_too_large_or_streamed_is_not_performed_again,
+    a_final_failure_is_replayed,
+    a_failure_that_may_be_retried_is_performed_again_after_its_backoff,
+);
+
+async fn safe_methods_and_put_and_delete_pass(door: Door) {
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::PUT, Method::DELETE] {
+        let before = door.provider.count();
+        for _ in 0..2 {
+            let call = Call::plain(door.at, method.clone(), "/payments").header("idempotency-key", "same").body("");
+            let answer = call.send().await;
+            assert_eq!((answer.status.as_u16(), answer.replayed()), (201, false), "{method}");
+        }
+        assert_eq!(door.provider.count(), before + 2, "{method}");
+    }
+}
+
+async fn a_missing_key_is_400_and_nothing_happens(door: Door) {
+    let answer = Call::plain(door.at, Method::POST, "/payments").send().await;
+    assert_eq!(answer.problem(), (400, "REQUEST_HEADER_MISSING".to_owned()));
+    assert_eq!(door.provider.count(), 0);
+    let passed = Call::plain(door.at, Method::POST, "/optional").send().await;
+    assert_eq!((passed.status.as_u16(), passed.replayed()), (201, false));
+}
+
+async fn a_malformed_key_is_400_and_nothing_happens(door: Door) {
+    let long = "x".repeat(256);
+    for bad in ["", "two words", "\"open", "a,b", "caf\u{e9}", long.as_str()] {
+        let answer = door.pay(bad).send().await;
+        assert_eq!(answer.problem(), (400, "IDEMPOTENCY_KEY_INVALID".to_owned()), "{bad:?}");
+    }
+    let twice = door.pay("a").header("idempotency-key", "a").send().await;
+    assert_eq!(twice.problem(), (400, "IDEMPOTENCY_KEY_INVALID".to_owned()));
+    assert_eq!(door.provider.count(), 0);
+    // Quoted and bare are one key.
+    assert!(!door.pay("\"abc-1\"").send().await.replayed());
+    assert!(door.pay("abc-1").send().await.replayed());
+}
+
+async fn an_unknown_caller_is_401_and_the_key_stays_usable(door: Door) {
+    for user in ["", "revoked"] {
+        assert_eq!(door.pay("k").user(user).send().await.status.as_u16(), 401);
+    }
+    assert_eq!(door.provider.count(), 0);
+    assert_eq!(door.pay("k").send().await.status.as_u16(), 201);
+    // Who may no longer call gets no replay either.
+    assert_eq!(door.pay("k").user("revoked").send().await.status.as_u16(), 401);
+}
+
+async fn a_body_that_is_too_large_is_413_and_the_key_stays_usable(door: Door) {
+    let large = vec![b'x'; 1024 * 1024 + 1];
+    let announced = door.pay("k").body(large.clone()).send().await;
+    assert_eq!(announced.problem(), (413, "REQUEST_TOO_LARGE".to_owned()));
+    let chunks = large.chunks(100_000).map(|chunk| Ok::<_, std::io::Error>(chunk.to_vec())).collect::<Vec<_>>();
+    let streamed = door.pay("k").body(Body::from_stream(stream(chunks))).send().await;
+    assert_eq!(streamed.problem(), (413, "REQUEST_TOO_LARGE".to_owned()));
+    assert_eq!(door.provider.count(), 0);
+    assert_eq!(door.pay("k").send().await.status.as_u16(), 201);
+}
+
+async fn a_body_that_is_too_slow_is_408_and_the_key_stays_usable(door: Door) {
+    let never = Body::new(http_body_util::StreamBody::new(Slow));
+    let answer = door.pay("k").body(never).send().await;
+    assert_eq!(answer.problem(), (408, "REQUEST_TOO_SLOW".to_owned()));
+    assert_eq!(door.provider.count(), 0);
+    assert_eq!(door.pay("k").send().await.status.as_u16(), 201);
+}
+
+async fn one_key_for_two_requests_is_422_in_every_state(door: Door) {
+    let reused = (422, "IDEMPOTENCY_KEY_REUSED".to_owned());
+    // Completed.
+    assert_eq!(door.pay("done").send().await.status.as_u16(), 201);
+    assert_eq!(door.pay("done").body("{\"amount\":8}").send().await.problem(), reused);
+    assert_eq!(door.pay("done").at("/payments?dry=1").send().await.problem(), reused);
+    let typed = Call::plain(door.at, Method::POST, "/payments").header("idempotency-key", "done");
+    assert_eq!(typed.header("content-type", "text/plain").send().await.problem(), reused);
+    // Unknown.
+    assert_eq!(door.pay("lost").script("status=500").send().await.status.as_u16(), 500);
+    assert_eq!(door.pay("lost").body("{\"amount\":8}").send().await.problem(), reused);
+    // In flight.
+    let first = tokio::spawn(door.pay("now").script("wait").send());
+    door.provider.acted(3).await;
+    assert_eq!(door.pay("now").body("{\"amount\":8}").send().await.problem(), reused);
+    door.provider.open();
+    assert_eq!(first.await.unwrap().status.as_u16(), 201);
+}
+
+async fn a_duplicate_in_flight_waits_and_gets_the_answer(door: Door) {
+    let first = tokio::spawn(door.pay("k").script("wait").send());
+    door.provider.acted(1).await;
+    let second = tokio::spawn(door.pay("k").header("prefer", "wait=25").send());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    door.provider.open();
+    let (first, second) = (first.await.unwrap(), second.await.unwrap());
+    assert_eq!((first.status, first.replayed()), (second.status, !second.replayed()), "{first:?} {second:?}");
+    assert_eq!(first.body, second.body);
+    assert_eq!(second.header("preference-applied"), Some("wait=25"));
+    assert_eq!(door.provider.count(), 1);
+}
+
+async fn a_duplicate_that_waited_in_vain_is_told_to_come_again(door: Door) {
+    let first = tokio::spawn(door.pay("k").script("wait").send());
+    door.provider.acted(1).await;
+    let second = door.pay("k").header("prefer", "wait=0").send().await;
+    assert_eq!(second.problem(), (409, "OPERATION_IN_FLIGHT".to_owned()));
+    assert!(second.header("retry-after").is_some() && second.header("preference-applied") == Some("wait=0"));
+    assert_eq!(second.json()["retryable"], true);
+    door.provider.open();
+    first.await.unwrap();
+    assert!(door.pay("k").send().await.replayed());
+    assert_eq!(door.provider.count(), 1);
+}
+
+async fn an_unknown_outcome_is_never_performed_again(door: Door) {
+    let first = door.pay("k").script("status=503").send().await;
+    assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (503, Some("unknown")));
+    assert_eq!(first.json()["id"], "PAY-1", "the first caller gets the upstream's own answer");
+    let reference = first.header("onefold-operation").unwrap().to_owned();
+    for _ in 0..2 {
+        let again = door.pay("k").send().await;
+        assert_eq!(again.problem(), (409, "OUTCOME_UNKNOWN".to_owned()));
+        let problem = again.json();
+        assert_eq!(
+            (&problem["operationRef"], &problem["safeToRetryWithNewKey"]),
+            (&reference.clone().into(), &false.into())
+        );
+    }
+    assert_eq!(door.provider.count(), 1);
+    let incidents = door.incidents().await;
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+}
+
+async fn a_completed_request_is_replayed(door: Door) {
+    let first = door.pay("k").send().await;
+    let again = door.pay("k").send().await;
+    assert_eq!((first.status.as_u16(), first.replayed()), (201, false));
+    assert_eq!((again.status, again.replayed(), &again.body), (first.status, true, &first.body));
+    for kept in ["content-type", "location", "idempotency-expires"] {
+        assert_eq!(again.header(kept), first.header(kept), "{kept}");
+        assert!(again.header(kept).is_some(), "{kept}");
+    }
+    assert_eq!((first.header("x-internal"), again.header("x-internal")), (Some("never stored"), None));
+    assert_eq!((first.header("set-cookie"), again.header("set-cookie")), (Some("session=hush"), None));
+    assert_eq!(door.provider.count(), 1);
+    // Whom nobody identified is told that it was done, and not what came of it.
+    assert_eq!(door.pay("k").at("/anyone").send().await.status.as_u16(), 201);
+    let anyone = door.pay("k").at("/anyone").send().await;
+    assert_eq!(anyone.problem(), (409, "RESULT_UNAVAILABLE".to_owned()));
+    assert_eq!((&anyone.json()["completed"], &anyone.json()["originalStatus"]), (&true.into(), &201.into()));
+}
+
+async fn an_answer_that_was_too_large_or_streamed_is_not_performed_again(door: Door) {
+    for (key, script, length) in [("large", "bytes=3000000", 3_000_000), ("events", "events", 22)] {
+        let before = door.provider.count();
+        let first = door.pay(key).script(script).send().await;
+        assert_eq!((first.status.as_u16(), first.body.len()), (201, length));
+        let again = door.pay(key).send().await;
+        assert_eq!(again.problem(), (409, "RESULT_UNAVAILABLE".to_owned()));
+        assert_eq!((&again.json()["completed"], &again.json()["originalStatus"]), (&true.into(), &201.into()));
+        assert_eq!(door.provider.count(), before + 1);
+    }
+}
+
+async fn a_final_failure_is_replayed(door: Door) {
+    let first = door.pay("k").script("status=402").send().await;
+    let again = door.pay("k").send().await;
+    assert_eq!((first.status.as_u16(), first.replayed()), (402, false));
+    assert_eq!((again.status, again.replayed(), &again.body), (first.status, true, &first.body));
+    assert_eq!(door.provider.count(), 1);
+    assert!(door.incidents().await.is_empty(), "a declined card is an outcome");
+}
+
+async fn a_failure_that_may_be_retried_is_performed_again_after_its_backoff(door: Door) {
+    let notice = || door.pay("k").at("/notices");
+    let first = notice().script("status=500").send().await;
+    assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (500, Some("unknown")));
+    let wait: u64 = first.header("retry-after").unwrap().parse().unwrap();
+    let early = notice().send().await;
+    // The backoff may be over before a slow machine has sent the request again.
+    if early.status.as_u16() == 409 {
+        assert_eq!(early.problem().1, "OPERATION_WAITING");
+        assert!(early.header("retry-after").is_some());
+        tokio::time::sleep(Duration::from_secs(wait + 1)).await;
+        assert_eq!(notice().send().await.status.as_u16(), 201);
+    }
+    assert!(notice().send().await.replayed());
+    let calls = door.provider.calls();
+    assert_eq!(calls.len(), 2);
+    let keys: Vec<_> = calls.iter().map(|call| call.headers["x-provider-key"].clone()).collect();
+    assert_eq!(keys[0], keys[1], "the provider gets one key");
+    assert!(keys[0].to_str().unwrap().starts_with("k@"), "the caller's key and whose it is: {keys:?}");
+}
+
+fn stream(
+    chunks: Vec<Result<Vec<u8>, std::io::Error>>,
+) -> impl futures_core::Stream<Item = Result<Vec<u8>, std::io::Error>> {
+    Chunks(chunks.into())
+}
+
+struct Chunks(std::collections::VecDeque<Result<Vec<u8>, std::io::Error>>);
+
+impl futures_core::Stream for Chunks {
+    type Item = Result<Vec<u8>, std::io::Error>;
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Ready(self.0.pop_front())
+    }
+}
+
+/// A body of which nothing ever comes.
+struct Slow;
+
+impl futures_core::Stream for Slow {
+    type Item = Result<http_body::Frame<bytes::Bytes>, std::io::Error>;
+    fn poll_next(
+        self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        std::task::Poll::Pending
+    }
+}

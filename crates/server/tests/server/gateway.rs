@@ -1,0 +1,168 @@
+//! The gateway of the real binary: routes take hold once, and change while it serves.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
+use serde_json::json;
+
+use crate::stage::{Server, Stage, until};
+use crate::wire::{Answer, Call, send};
+
+/// A service that says how often it acted.
+#[derive(Clone)]
+struct Service {
+    address: SocketAddr,
+    acted: Arc<AtomicUsize>,
+}
+
+impl Service {
+    fn start(status: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let service = Self { address: listener.local_addr().unwrap(), acted: Arc::default() };
+        let acted = Arc::clone(&service.acted);
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, acted) = (stream.unwrap(), Arc::clone(&acted));
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    let (mut line, mut length) = (String::new(), 0);
+                    while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                            length = value.trim().parse().unwrap();
+                        }
+                        line.clear();
+                    }
+                    reader.read_exact(&mut vec![0; length]).unwrap();
+                    let count = acted.fetch_add(1, Ordering::SeqCst) + 1;
+                    let body = json!({ "payment": count }).to_string();
+                    let head = format!(
+                        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-type: application/json\r\nlocation: /payments/{count}\r\nset-cookie: a=b\r\ncontent-length: {}\r\n\r\n",
+                        body.len()
+                    );
+                    let _ = stream.write_all((head + &body).as_bytes());
+                });
+            }
+        });
+        service
+    }
+
+    fn acted(&self) -> usize {
+        self.acted.load(Ordering::SeqCst)
+    }
+
+    fn routes(&self, more: &str) -> String {
+        format!(
+            "[[route]]\nname = \"create-payment\"\nmatch = \"POST /payments\"\nupstream = \"http://{}\"\nclass = \"financial-or-legal\"\ncaller = \"anonymous\"\nanonymous_replay = true\n{more}\n",
+            self.address
+        )
+    }
+}
+
+fn pay(server: &Server, key: &str, amount: u32) -> Answer {
+    let call = Call::post("/payments", &json!({ "amount": amount })).header("idempotency-key", key);
+    send(server.gateway.unwrap(), &call)
+}
+
+fn serve(stage: &Stage) -> Server {
+    stage.serve(&["--gateway-listen", "127.0.0.1:0"])
+}
+
+#[test]
+fn a_request_takes_hold_once_and_its_duplicate_gets_its_answer() {
+    let service = Service::start("201 Created");
+    let stage = Stage::with_config(&service.routes(""));
+    let mut server = serve(&stage);
+    let (first, second) = (pay(&server, "k-1", 5), pay(&server, "k-1", 5));
+    assert_eq!((first.status, first.text()), (201, r#"{"payment":1}"#.to_owned()), "{first:?}");
+    assert_eq!((second.status, second.text()), (201, first.text()), "{second:?}");
+    assert_eq!(first.header("idempotent-replayed"), None);
+    assert_eq!(second.header("idempotent-replayed"), Some("true"));
+    assert_eq!((second.header("location"), second.header("set-cookie")), (Some("/payments/1"), None));
+    assert_eq!(pay(&server, "k-1", 6).status, 422);
+    let call = Call::post("/payments", &json!({}));
+    assert_eq!(send(server.gateway.unwrap(), &call).status, 400, "the key is required");
+    assert_eq!(send(server.gateway.unwrap(), &Call::get("/none")).status, 404);
+    assert_eq!(service.acted(), 1);
+    // The operation is in the ledger, under the route's name.
+    assert!(server.get("/v1/operations").text().contains("create-payment"));
+    assert_eq!(server.stop(), Some(0));
+    let server = serve(&stage);
+    let third = pay(&server, "k-1", 5);
+    assert_eq!((third.status, third.header("idempotent-replayed")), (201, Some("true")), "{third:?}");
+    assert_eq!(service.acted(), 1);
+}
+
+#[test]
+fn requests_at_once_act_once() {
+    let service = Service::start("201 Created");
+    let stage = Stage::with_config(&service.routes(""));
+    let server = serve(&stage);
+    let start = Barrier::new(8);
+    let answers: Vec<Answer> = std::thread::scope(|scope| {
+        let one = || {
+            start.wait();
+            pay(&server, "k-1", 5)
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(one)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|answer| answer.status == 201 && answer.text() == r#"{"payment":1}"#), "{answers:?}");
+    assert_eq!(service.acted(), 1);
+}
+
+#[test]
+fn an_unknown_outcome_is_not_performed_again() {
+    let service = Service::start("500 Internal Server Error");
+    let server = serve(&Stage::with_config(&service.routes("")));
+    let first = pay(&server, "k-1", 5);
+    assert_eq!((first.status, first.header("onefold-outcome")), (500, Some("unknown")), "{first:?}");
+    let second = pay(&server, "k-1", 5);
+    assert_eq!((second.status, second.json()["code"].as_str()), (409, Some("OUTCOME_UNKNOWN")), "{second:?}");
+    assert_eq!(service.acted(), 1);
+}
+
+#[test]
+fn an_upstream_that_cannot_be_reached_leaves_the_key_usable() {
+    let service = Service::start("201 Created");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let stage = Stage::with_config(&service.routes("").replace(&service.address.to_string(), &nobody.to_string()));
+    let server = serve(&stage);
+    assert_eq!(pay(&server, "k-1", 5).status, 502);
+    std::fs::write(stage.path("onefold.toml"), service.routes("")).unwrap();
+    server.reload();
+    until("the new route is used", || pay(&server, "k-1", 5).status == 201);
+    assert_eq!(service.acted(), 1);
+}
+
+#[test]
+fn routes_are_read_again_and_a_broken_file_changes_nothing() {
+    let (one, two) = (Service::start("201 Created"), Service::start("202 Accepted"));
+    let stage = Stage::with_config(&one.routes("deadline = \"20s\""));
+    let mut server = serve(&stage);
+    assert_eq!(pay(&server, "k-1", 5).status, 201);
+    std::fs::write(stage.path("onefold.toml"), one.routes("clas = 1")).unwrap();
+    server.reload();
+    until("the mistake is logged", || server.log().contains("the old routes stay"));
+    assert_eq!(pay(&server, "k-2", 5).status, 201);
+    std::fs::write(stage.path("onefold.toml"), two.routes("deadline = \"10s\"\ntimeout = \"5s\"")).unwrap();
+    server.reload();
+    until("the routes were read again", || server.log().contains("the routes were read again"));
+    assert_eq!(pay(&server, "k-3", 5).status, 202);
+    assert_eq!(pay(&server, "k-1", 5).status, 201, "what was done stays done");
+    assert_eq!((one.acted(), two.acted()), (2, 1));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_start_that_would_let_anybody_in_is_refused() {
+    let service = Service::start("201 Created");
+    let stage = Stage::with_config(&service.routes(""));
+    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "0.0.0.0:0"]);
+    assert!(ran.code != Some(0) && ran.err().contains("open = true"), "{}", ran.err());
+    let stage = Stage::with_config(&service.routes("").replace("class = \"financial-or-legal\"\n", ""));
+    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert!(ran.code != Some(0) && ran.err().contains("onefold.toml:2:8"), "{}", ran.err());
+}
