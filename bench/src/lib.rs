@@ -5,12 +5,16 @@
 
 pub mod api;
 pub mod batches;
+pub mod gateway;
 pub mod growth_postgres;
+pub mod load;
 pub mod naive;
 pub mod naive_postgres;
 pub mod ours;
 pub mod peer;
+pub mod restate;
 pub mod schemas;
+pub mod upstream;
 
 pub use batches::Batches;
 

@@ -8,6 +8,7 @@ use metrics::counter;
 use tracing::{Instrument as _, field};
 
 use crate::rejection::Answered;
+use crate::trace;
 
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 
@@ -56,6 +57,7 @@ pub async fn correlate(mut request: Request, next: Next) -> Response {
         operation_id = field::Empty,
         business_key = field::Empty,
     );
+    trace::adopt(&span, request.headers());
     let mut response = CURRENT.scope(correlation, next.run(request)).instrument(span).await;
     let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
     counter!(

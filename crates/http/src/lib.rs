@@ -29,6 +29,7 @@
 //! | `caller` | who calls: a stable, verified subject |
 //! | `idempotent` | `Idempotency-Key`: a request takes hold once |
 //! | `gateway` | a reverse proxy in front of services in any language (feature `gateway`) |
+//! | `trace` | the trace that a request belongs to, taken in and passed on |
 //! | `panics` | a panic is a defect of ours, answered without its message |
 
 mod caller;
@@ -40,6 +41,7 @@ pub mod idempotent;
 mod panics;
 mod rejection;
 mod respond;
+pub mod trace;
 
 pub use caller::{Anonymous, Caller, FromRequest, Identify};
 pub use correlate::{Correlation, correlate};

@@ -10,7 +10,8 @@ use onefold_core::Result;
 use onefold_core::ports::{Faults, NoFaults};
 
 use crate::commands::{
-    completions, configuration, demo, errors, explain, incidents, migrate, operations, prune, run, serve, token,
+    completions, configuration, demo, errors, explain, gateway, incidents, migrate, operations, prune, run, serve,
+    token,
 };
 use crate::config::Config;
 use crate::exit::{Exit, complain};
@@ -78,6 +79,8 @@ enum Command {
     DemoProvider(demo::ProviderArgs),
     #[command(hide = true)]
     DemoWorker(demo::WorkerArgs),
+    /// Try a route of a running gateway
+    Gateway(gateway::GatewayArgs),
     /// Look at operations
     Operations(operations::OperationsArgs),
     /// See and settle what needs a person
@@ -149,6 +152,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
         Command::Serve(_)
         | Command::Run(_)
+        | Command::Gateway(_)
         | Command::Operations(_)
         | Command::Incidents(_)
         | Command::Prune(_)
@@ -166,6 +170,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     match command {
         Command::Serve(_) => serve::serve(&context).await,
         Command::Run(args) => Box::pin(run::run(&context, args)).await,
+        Command::Gateway(args) => gateway::gateway(&context, args).await,
         Command::Operations(args) => operations::operations(&context, args).await,
         Command::Incidents(args) => incidents::incidents(&context, args).await,
         Command::Prune(args) => prune::prune(&context, &args).await,

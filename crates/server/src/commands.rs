@@ -5,6 +5,7 @@ pub(crate) mod configuration;
 pub(crate) mod demo;
 pub(crate) mod errors;
 pub(crate) mod explain;
+pub(crate) mod gateway;
 pub(crate) mod incidents;
 pub(crate) mod migrate;
 pub(crate) mod operations;

@@ -18,6 +18,7 @@ use super::{forwarded, hop, path, problem, upgrade};
 use crate::caller::Caller;
 use crate::correlate::Correlation;
 use crate::rejection::Answered;
+use crate::trace;
 
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 
@@ -56,7 +57,13 @@ impl Gateway {
             request.headers_mut().insert(CORRELATION_ID, id.clone());
         }
         request.extensions_mut().insert(correlation.clone());
-        let span = tracing::info_span!("request", correlation_id = %correlation.0, route = %route);
+        let span = tracing::info_span!(
+            "request",
+            correlation_id = %correlation.0,
+            route = %route,
+            operation_id = tracing::field::Empty,
+        );
+        trace::adopt(&span, request.headers());
         let mut response =
             Correlation::carried(Some(correlation), answer(&table, found, request)).instrument(span).await;
         let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());

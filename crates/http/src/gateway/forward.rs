@@ -19,6 +19,7 @@ use super::upstream::{Reached, Upstream, Upstreams};
 use super::{forwarded, hop, problem, upgrade};
 use crate::idempotent::{Answered, Unanswered};
 use crate::rejection::Rejection;
+use crate::trace;
 
 /// The way to one service. Redirects are never followed.
 pub struct Forward {
@@ -142,6 +143,7 @@ impl Forward {
                 .unwrap_or_else(|| upstream.host().clone()),
         };
         head.headers.insert(header::HOST, host);
+        trace::pass_on(&mut head.headers);
         Some(head)
     }
 }

@@ -155,6 +155,24 @@ impl Pattern {
         Ok(Self { methods, segments, more })
     }
 
+    /// The first method that it takes; POST where it takes all.
+    pub fn method(&self) -> Method {
+        self.methods.iter().flatten().next().cloned().unwrap_or(Method::POST)
+    }
+
+    /// The one path that it takes; none where it takes several.
+    pub fn only_path(&self) -> Option<String> {
+        let named: Option<String> = self
+            .segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::Exactly(exactly) => Some(format!("/{exactly}")),
+                Segment::Any => None,
+            })
+            .collect();
+        named.filter(|_| !self.more).map(|path| if path.is_empty() { "/".to_owned() } else { path })
+    }
+
     fn fits(&self, method: &Method, segments: &[String]) -> bool {
         let long_enough = segments.len() == self.segments.len() || self.more && segments.len() > self.segments.len();
         let fits = |(wanted, segment): (&Segment, &String)| match wanted {
@@ -206,6 +224,16 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let segments = path::segments(asked).unwrap();
             assert_eq!(Pattern::parse(pattern).unwrap().fits(&method, &segments), fits, "{pattern} {method} {asked}");
+        }
+    }
+
+    #[test]
+    fn a_route_of_one_path_names_it() {
+        let rows =
+            [("POST|PATCH /a/b", Some("/a/b")), ("POST /", Some("/")), ("POST /a/{id}", None), ("* /files/*", None)];
+        for (pattern, path) in rows {
+            let pattern = Pattern::parse(pattern).unwrap();
+            assert_eq!((pattern.method(), pattern.only_path().as_deref()), (Method::POST, path));
         }
     }
 

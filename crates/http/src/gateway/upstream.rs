@@ -41,6 +41,12 @@ impl Upstream {
         path.query().is_none().then_some(Self { scheme, authority, host, base })
     }
 
+    /// Whether it is on this machine.
+    pub fn is_loopback(&self) -> bool {
+        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+    }
+
     /// The address of a request's path and query here.
     pub(super) fn uri(&self, asked: &Uri) -> Option<Uri> {
         let asked = asked.path_and_query().map_or("/", PathAndQuery::as_str);

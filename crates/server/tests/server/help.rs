@@ -8,6 +8,8 @@ const COMMANDS: &[&str] = &[
     "serve",
     "run",
     "demo",
+    "gateway",
+    "gateway try",
     "operations",
     "operations list",
     "operations show",
@@ -55,7 +57,7 @@ fn no_command_is_missing_from_the_list() {
             .map(|line| line.trim().split(' ').next().unwrap().to_owned())
             .collect()
     };
-    for above in ["", "operations", "incidents", "token", "errors"] {
+    for above in ["", "gateway", "operations", "incidents", "token", "errors"] {
         let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
         for name in named(&stage.run(&words).done()).iter().filter(|name| *name != "help") {
             let whole = format!("{above} {name}");

@@ -7,6 +7,7 @@
 //! | `bad_bodies`, `bad_requests`, `bad_starts`, `full_disk` | whatever comes in, an answer that helps |
 //! | `help`, `shown`, `exits` | what people and shells see |
 //! | `run`, `run_unknown` | any command, once |
+//! | `gateway_try`, `examples` | a route's promise, seen from outside |
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
@@ -20,9 +21,11 @@ mod bad_starts;
 mod claims;
 #[path = "../shared/description.rs"]
 mod description;
+mod examples;
 mod exits;
 mod full_disk;
 mod gateway;
+mod gateway_try;
 mod health;
 mod help;
 mod identity;

@@ -1,0 +1,108 @@
+//! Requests with fresh keys at 64 connections: straight to a trivial upstream, through our gateway with the
+//! embedded ledger, and through Restate with one durable step. Then the same keys again.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use onefold_bench::gateway::{Gateway, serve_if_asked};
+use onefold_bench::load::{Keys, Round, Target, load};
+use onefold_bench::restate::Restate;
+use onefold_bench::upstream::{Upstream, answer_if_asked};
+use onefold_bench::{Scale, last_line, median};
+
+const CALLERS: usize = 64;
+/// How long one side is called in one round.
+const LASTS: Duration = Duration::from_secs(4);
+
+fn main() -> ExitCode {
+    if let Some(ended) = answer_if_asked().or_else(serve_if_asked) {
+        return ended;
+    }
+    // One thread for all callers: the cores are for those who are measured.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+    runtime.block_on(compare(Scale::from_args()));
+    ExitCode::SUCCESS
+}
+
+/// One way to the upstream, and what its rounds showed.
+struct Side {
+    name: &'static str,
+    target: Target,
+    rates: Vec<f64>,
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+    again: Vec<f64>,
+}
+
+impl Side {
+    fn new(name: &'static str, target: Target) -> Self {
+        Self { name, target, rates: vec![], p50: vec![], p99: vec![], again: vec![] }
+    }
+
+    /// One round of fresh keys, and where there is a memory of keys, a shorter one of the same keys.
+    async fn round(&mut self, lasts: Duration, remembers: bool) {
+        let mut fresh = load(&self.target, CALLERS, lasts, Keys::Fresh).await;
+        self.keep(&mut fresh);
+        if remembers {
+            let again = load(&self.target, CALLERS, lasts / 2, Keys::Again(fresh.keys)).await;
+            self.again.push(again.rate());
+        }
+    }
+
+    fn keep(&mut self, round: &mut Round) {
+        let (rate, p50, p99) = (round.rate(), round.percentile(0.50), round.percentile(0.99));
+        println!("  {:9} {rate:.0}/s, p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)", self.name, round.count());
+        self.rates.push(rate);
+        self.p50.push(p50);
+        self.p99.push(p99);
+    }
+
+    fn rate(&self) -> f64 {
+        median(self.rates.clone())
+    }
+
+    fn p50(&self) -> f64 {
+        median(self.p50.clone())
+    }
+
+    fn p99(&self) -> f64 {
+        median(self.p99.clone())
+    }
+}
+
+async fn compare(scale: Scale) {
+    let folder = tempfile::tempdir_in(".").expect("a folder on the disk");
+    let upstream = Upstream::start();
+    let gateway = Gateway::start(folder.path(), &upstream.address);
+    let restate = Restate::start(folder.path(), &upstream.address).await;
+    let straight = Target { address: upstream.address.clone(), path: "/pay" };
+    let mut straight = Side::new("straight", straight);
+    let mut ours = Side::new("gateway", gateway.target());
+    let mut peer = Side::new("restate", restate.target());
+    let lasts = LASTS / u32::try_from(scale.divide_by).expect("a small number");
+    // Whoever compiles itself while it runs gets the time to do so.
+    for side in [&straight, &ours, &peer] {
+        load(&side.target, CALLERS, lasts / 2, Keys::Fresh).await;
+    }
+    for round in 0..scale.rounds {
+        println!("round {}:", round + 1);
+        straight.round(lasts, false).await;
+        ours.round(lasts, true).await;
+        peer.round(lasts, true).await;
+    }
+    for side in [&straight, &ours, &peer] {
+        println!("{:9} {:.0}/s, p50 {:.2} ms, p99 {:.2} ms", side.name, side.rate(), side.p50(), side.p99());
+    }
+    println!(
+        "the gateway adds p50 {:.2} ms, p99 {:.2} ms; Restate adds p50 {:.2} ms, p99 {:.2} ms",
+        ours.p50() - straight.p50(),
+        ours.p99() - straight.p99(),
+        peer.p50() - straight.p50(),
+        peer.p99() - straight.p99(),
+    );
+    let (replays, theirs) = (median(ours.again), median(peer.again));
+    println!("replays: gateway {replays:.0}/s, restate {theirs:.0}/s, ratio {:.2}", replays / theirs);
+    // Below one is quicker.
+    println!("p50 ratio {:.2} (ours / restate)", median(ours.p50) / median(peer.p50));
+    last_line("gateway", median(ours.rates), median(peer.rates));
+}

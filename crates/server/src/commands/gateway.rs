@@ -1,0 +1,169 @@
+//! `onefold gateway try`: a route's promise, seen at a running gateway.
+
+mod judge;
+mod steps;
+mod wire;
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use axum::http::{HeaderName, HeaderValue};
+use bytes::Bytes;
+use onefold_core::declare::suggestion;
+use onefold_core::error::{CONFIGURATION_INVALID, REQUEST_INVALID, SERVER_UNREACHABLE};
+use onefold_core::{Error, Result};
+use onefold_http::gateway::ListenAt;
+use serde_json::json;
+
+use crate::cli::Context;
+use crate::exit::Exit;
+use crate::gateway::DeclaredRoute;
+use crate::table::{print_json, say, say_line, table};
+use judge::Shown;
+use wire::{Gateway, Order};
+
+/// What to do with a gateway.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GatewayArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Verb {
+    /// Send a route's request once, again, eight times at once, cut off, and changed, and see what is performed
+    Try(TryArgs),
+}
+
+/// Which request is tried.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  onefold gateway try pay --body '{\"amount\": 4200}'\n  onefold gateway try pay --path /accounts/7/payments --body payment.json --yes\n\nReal requests go to the upstream: three take hold if the promises are kept."
+)]
+struct TryArgs {
+    /// The route's name in the configuration
+    route: String,
+    /// The body: a file, `-` for standard input, or the text itself
+    #[arg(long, value_name = "FILE|-|TEXT", default_value = "{}", allow_hyphen_values = true)]
+    body: String,
+    /// The path and query, where the route takes several paths
+    #[arg(long)]
+    path: Option<String>,
+    /// A further header; may be given again
+    #[arg(long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Where the gateway is; else where the configuration has it listen
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// Send real requests to an upstream that is not on this machine
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Carries out a verb.
+pub(crate) async fn gateway(context: &Context, args: GatewayArgs) -> Result<ExitCode> {
+    match args.verb {
+        Verb::Try(args) => Box::pin(try_route(context, args)).await,
+    }
+}
+
+async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
+    let route = find(context, &args.route)?;
+    if !args.yes && !route.upstreams.iter().all(onefold_http::gateway::Upstream::is_loopback) {
+        return Err(Error::new(
+            REQUEST_INVALID,
+            "this performs real requests on an upstream that is not on this machine",
+        )
+        .hint("give --yes if three of them may take hold there"));
+    }
+    let gateway = Gateway::at(&address(context, args.url.as_deref())?)?;
+    let order = Order {
+        method: route.pattern.method(),
+        path: path(route, args.path)?,
+        key_header: route.header.clone(),
+        headers: args.headers.iter().map(|text| header(text)).collect::<Result<_>>()?,
+        body: body(&args.body)?,
+    };
+    gateway.reach().await.map_err(|cause| {
+        Error::new(SERVER_UNREACHABLE, format!("no gateway answers at {}", gateway.address()))
+            .hint("start it with `onefold serve`, or say where it is with --url")
+            .caused_by(cause)
+    })?;
+    if !context.json {
+        say_line!("Real requests go through {} to the upstream of {:?}.\n", gateway.address(), args.route);
+    }
+    let shown = steps::all(&gateway, &order).await;
+    Ok(show(context, &args.route, &shown))
+}
+
+fn find<'a>(context: &'a Context, name: &str) -> Result<&'a DeclaredRoute> {
+    let routes = context.config.gateway.as_ref().map_or(&[][..], |gateway| &gateway.routes);
+    let names = || routes.iter().map(|route| route.terms.kind.as_str());
+    routes.iter().find(|route| route.terms.kind.as_str() == name).ok_or_else(|| {
+        let hint = suggestion(name, names()).map_or_else(
+            || match names().collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "the configuration has no [[route]]; name its file with --config".to_owned(),
+                some => format!("the routes are {some}"),
+            },
+            |meant| format!("did you mean `{meant}`?"),
+        );
+        Error::new(REQUEST_INVALID, format!("there is no route {name:?}")).hint(hint)
+    })
+}
+
+fn address(context: &Context, url: Option<&str>) -> Result<String> {
+    match (url, &context.config.gateway_listen) {
+        (Some(url), _) => Ok(url.to_owned()),
+        (None, ListenAt::Tcp(address)) => Ok(format!("http://{address}")),
+        (None, ListenAt::Unix(_)) => {
+            Err(Error::new(CONFIGURATION_INVALID, "the gateway listens on a Unix socket, which is not tried from here")
+                .hint("say with --url where it can be reached over TCP"))
+        }
+    }
+}
+
+fn path(route: &DeclaredRoute, given: Option<String>) -> Result<String> {
+    given.or_else(|| route.pattern.only_path()).ok_or_else(|| {
+        Error::new(REQUEST_INVALID, "the route takes several paths").hint("say with --path which one is tried")
+    })
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue)> {
+    let read = text.split_once(':').and_then(|(name, value)| {
+        Some((HeaderName::try_from(name.trim()).ok()?, HeaderValue::try_from(value.trim()).ok()?))
+    });
+    read.ok_or_else(|| {
+        Error::new(REQUEST_INVALID, "a header is a name and a value").hint("write --header 'Name: value'")
+    })
+}
+
+/// A file where there is one of this name, else the text itself.
+fn body(given: &str) -> Result<Bytes> {
+    let read = if given == "-" {
+        let mut read = Vec::new();
+        std::io::stdin().read_to_end(&mut read).map(|_| read)
+    } else if Path::new(given).is_file() {
+        std::fs::read(given)
+    } else {
+        Ok(given.as_bytes().to_vec())
+    };
+    read.map(Bytes::from)
+        .map_err(|cause| Error::new(REQUEST_INVALID, format!("{given}: the body cannot be read")).caused_by(cause))
+}
+
+fn show(context: &Context, route: &str, shown: &[Shown]) -> ExitCode {
+    let broken: Vec<&Shown> = shown.iter().filter(|step| !step.held).collect();
+    if context.json {
+        let steps: Vec<_> = shown.iter().map(Shown::json).collect();
+        print_json(&json!({ "route": route, "held": broken.is_empty(), "steps": steps }));
+    } else {
+        let head = ["step", "requests", "statuses", "replayed", "distinct answers", "what it shows"];
+        say!("{}", table(head, shown.iter().map(Shown::row)));
+        match broken.as_slice() {
+            [] => say_line!("\nThe promises held: each key was performed once."),
+            [first, ..] => say_line!("\nThe promises were not seen to hold: {}: {}.", first.step, first.what),
+        }
+    }
+    if broken.is_empty() { Exit::Done } else { Exit::Refused }.into()
+}

@@ -1,0 +1,42 @@
+//! The examples in other languages run as their pages say.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::gateway_try::free_port;
+
+/// Runs an example in a copy of its folder, on ports of its own.
+fn run(language: &str, program: &str, script: &str, ports: [&str; 2]) {
+    if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() && std::env::var("CI").is_err() {
+        println!("{program} is not installed, so its example is not run");
+        return;
+    }
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(language);
+    let copy = tempfile::tempdir().unwrap();
+    let free = [free_port().to_string(), free_port().to_string()];
+    for file in std::fs::read_dir(example).unwrap().map(|file| file.unwrap()) {
+        let text = std::fs::read_to_string(file.path()).unwrap();
+        let text = ports.iter().zip(&free).fold(text, |text, (port, free)| text.replace(port, free));
+        std::fs::write(copy.path().join(file.file_name()), text).unwrap();
+    }
+    let ran = Command::new(program)
+        .arg(copy.path().join(script))
+        .current_dir(copy.path())
+        .env("ONEFOLD", env!("CARGO_BIN_EXE_onefold"))
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.ends_with("sent twice, charged 1 time\n"), "{said}");
+}
+
+#[test]
+fn a_service_in_python_charges_once() {
+    run("python", "python3", "run.py", ["8181", "7181"]);
+}
+
+#[test]
+fn a_service_in_node_charges_once() {
+    run("node", "node", "run.mjs", ["8182", "7182"]);
+}
