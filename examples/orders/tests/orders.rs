@@ -65,11 +65,11 @@ async fn an_order_that_is_sent_again_is_answered_and_not_charged() {
 }
 
 #[tokio::test]
+#[expect(clippy::many_single_char_names, reason = "eight of the same")]
 async fn eight_at_once_are_one_charge_and_one_answer() {
     let shop = Shop::open().await;
     let order = || shop.order("ann", "K-2", "table");
-    let (a, b, c, d, e, f, g, h) =
-        tokio::join!(order(), order(), order(), order(), order(), order(), order(), order());
+    let (a, b, c, d, e, f, g, h) = tokio::join!(order(), order(), order(), order(), order(), order(), order(), order());
     for answer in [a, b, c, d, e, f, g, h] {
         assert_eq!(json(answer).await["charge"], "CH-1");
     }

@@ -137,7 +137,8 @@ pub(super) fn settings(route: &DeclaredRoute, dependencies: &Dependencies) -> Re
         reused: reused(route)?,
         evidence: evidence(route),
         dependency: dependencies.of(route),
-        provider_key: route.provider_key.clone(),
+        // Whatever the upstream is asked about later, it was told under this key.
+        provider_key: route.provider_key.clone().or_else(|| Some(route.header.clone())),
         business_key: route.business_key.clone(),
         streams: route.streams,
         open: route.open,

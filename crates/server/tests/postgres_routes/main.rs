@@ -16,6 +16,8 @@ mod deaths;
 mod description;
 #[path = "../routes/door.rs"]
 mod door;
+#[path = "../routes/egress.rs"]
+mod egress;
 #[path = "../postgres_server/harness.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
 mod harness;

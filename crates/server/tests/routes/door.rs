@@ -216,6 +216,20 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         ("trusting", &auth, "trust_effect_header = true"),
         ("anyone", "caller = \"anonymous\"", ""),
     ];
+    let asked = format!(
+        "on_unknown = {{ ask = \"GET http://{upstream}/lookup/{{key}}\", took_hold = \"/items/id\", result = \"/items\", \
+         settle = \"1s\" }}\ndeadline = \"2s\""
+    );
+    let voided = format!(
+        "on_unknown = {{ void = \"DELETE http://{upstream}/void/{{key}}\", took_hold = \"/id\" }}\ndeadline = \"2s\""
+    );
+    // A port on which nobody listens.
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    text.push_str(&format!(
+        "\n[[route]]\nname = \"dead\"\nmatch = \"* /dead\"\nupstream = \"http://{nobody}\"\n\
+         class = \"external-command\"\ncaller = \"anonymous\"\n"
+    ));
+    let routes = routes.into_iter().chain([("asked", auth.as_str(), asked.as_str()), ("voided", &auth, &voided)]);
     for (name, caller, more) in routes {
         text.push_str(&format!(
             "\n[[route]]\nname = \"{name}\"\nmatch = \"* /{name}\"\nupstream = \"http://{upstream}\"\n\

@@ -7,6 +7,7 @@
 //! | `bodies` | bodies of every sort, both ways |
 //! | `crowds` | many at once, and callers that go away |
 //! | `scope` | whose key it is |
+//! | `egress` | the gateway before a provider that is not idempotent |
 //! | `deaths` | a gateway that dies between act and record |
 //! | `home` | the store: here SQLite, in `postgres_routes` PostgreSQL |
 //! | `door`, `provider`, `client` | how the tests reach all that |
@@ -17,6 +18,7 @@ mod client;
 mod crowds;
 mod deaths;
 mod door;
+mod egress;
 mod home;
 mod meanings;
 mod provider;

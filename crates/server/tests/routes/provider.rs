@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use axum::routing::{delete, get};
+use axum::{Json, Router};
 use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 /// What the provider has seen and done.
@@ -23,6 +25,7 @@ pub(crate) struct Provider {
 #[derive(Default)]
 struct Seen {
     calls: Vec<Call>,
+    voided: Vec<String>,
 }
 
 /// One call.
@@ -33,6 +36,13 @@ pub(crate) struct Call {
     pub(crate) trailers: Option<HeaderMap>,
 }
 
+impl Call {
+    /// The key that it came with.
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.headers.get("idempotency-key").map(|value| value.to_str().unwrap())
+    }
+}
+
 impl Provider {
     /// The calls so far.
     pub(crate) fn calls(&self) -> Vec<Call> {
@@ -41,6 +51,17 @@ impl Provider {
 
     pub(crate) fn count(&self) -> usize {
         self.seen.lock().unwrap().calls.len()
+    }
+
+    /// The number of the call that acted under this key.
+    fn done(&self, key: &str) -> Option<usize> {
+        let acted = |call: &Call| call.key() == Some(key) && !script(&call.headers).contains_key("unacted");
+        self.calls().iter().position(acted).map(|at| at + 1)
+    }
+
+    /// The keys that it refuses.
+    pub(crate) fn voided(&self) -> Vec<String> {
+        self.seen.lock().unwrap().voided.clone()
     }
 
     /// Lets every call go on that waits.
@@ -61,7 +82,11 @@ impl Provider {
 
     /// What it is as a service.
     pub(crate) fn router(&self) -> Router {
-        Router::new().fallback(act).with_state(self.clone())
+        Router::new()
+            .route("/lookup/{key}", get(look))
+            .route("/void/{key}", delete(void))
+            .fallback(act)
+            .with_state(self.clone())
     }
 
     /// Serves it on a port of its own.
@@ -71,6 +96,24 @@ impl Provider {
         let router = self.router();
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         address
+    }
+}
+
+/// What it did under a key.
+async fn look(State(provider): State<Provider>, Path(key): Path<String>) -> Json<Value> {
+    Json(
+        json!({ "items": provider.done(&key).map(|number| json!({ "id": format!("PAY-{number}"), "state": "paid" })) }),
+    )
+}
+
+/// Refuses a key from now on, unless it is done.
+async fn void(State(provider): State<Provider>, Path(key): Path<String>) -> (StatusCode, Json<Value>) {
+    match provider.done(&key) {
+        Some(number) => (StatusCode::CONFLICT, Json(json!({ "id": format!("PAY-{number}") }))),
+        None => {
+            provider.seen.lock().unwrap().voided.push(key);
+            (StatusCode::OK, Json(json!({})))
+        }
     }
 }
 

@@ -32,6 +32,7 @@ fn fresh_key() -> String {
     uuid::Uuid::new_v4().to_string()
 }
 
+#[expect(clippy::many_single_char_names, reason = "eight of the same")]
 async fn at_once(gateway: &Gateway, order: &Order) -> Vec<Option<Seen>> {
     let key = fresh_key();
     let send = || gateway.send(order, &key);

@@ -1,0 +1,71 @@
+//! The gateway before a third party that is not idempotent: what is unknown is asked about, or made impossible.
+
+use std::time::Duration;
+
+use crate::client::Answer;
+use crate::door::Door;
+
+/// The same request until it is no longer unknown or waiting.
+async fn at_rest(door: &Door, path: &str) -> Answer {
+    for _ in 0..240 {
+        let answer = door.pay("k").at(path).send().await;
+        if answer.status.as_u16() != 409 {
+            return answer;
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    panic!("never at rest");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_asked_and_says_yes_ends_the_unknown_with_its_result() {
+    let door = Door::gateway().await;
+    let first = door.pay("k").at("/asked").script("status=500").send().await;
+    assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (500, Some("unknown")));
+    let answer = at_rest(&door, "/asked").await;
+    assert_eq!((answer.status.as_u16(), answer.replayed()), (200, true), "{answer:?}");
+    assert_eq!(answer.json(), serde_json::json!({ "id": "PAY-1", "state": "paid" }));
+    assert_eq!(door.provider.count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_asked_and_says_no_is_called_again() {
+    let door = Door::gateway().await;
+    assert_eq!(door.pay("k").at("/asked").script("status=500, unacted").send().await.status.as_u16(), 500);
+    let answer = at_rest(&door, "/asked").await;
+    assert_eq!((answer.status.as_u16(), answer.replayed()), (201, false), "{answer:?}");
+    let keys: Vec<_> = door.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
+    assert_eq!(keys.len(), 2);
+    assert_eq!(keys[0], keys[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_voided_key_is_refused_for_ever_and_the_next_attempt_has_another() {
+    let door = Door::gateway().await;
+    assert_eq!(door.pay("k").at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
+    let answer = at_rest(&door, "/voided").await;
+    assert_eq!(answer.status.as_u16(), 201, "{answer:?}");
+    let keys: Vec<_> = door.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
+    assert_eq!(door.provider.voided(), [keys[0].clone()]);
+    assert_ne!(keys[0], keys[1]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_cannot_be_voided_because_it_took_hold_is_replayed() {
+    let door = Door::gateway().await;
+    assert_eq!(door.pay("k").at("/voided").script("drop").send().await.status.as_u16(), 502);
+    let answer = at_rest(&door, "/voided").await;
+    assert_eq!((answer.replayed(), answer.json()), (true, "PAY-1".into()), "{answer:?}");
+    assert_eq!((door.provider.count(), door.provider.voided().len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upstream_that_cannot_be_reached_costs_no_key() {
+    let door = Door::gateway().await;
+    for _ in 0..2 {
+        let answer = door.pay("k").at("/dead").send().await;
+        assert_eq!(answer.problem(), (502, "UPSTREAM_UNREACHABLE".to_owned()));
+        assert!(answer.header("retry-after").is_some() && answer.header("onefold-outcome").is_none());
+    }
+    assert!(door.incidents().await.is_empty());
+}
