@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use onefold_runtime::{Ledger, Settings, SystemClock, SystemRandom};
 
-use crate::harness::Schema;
+use crate::harness::{Schema, execute, terminate};
 
 /// Where operations are kept.
 pub(crate) type Store = onefold_postgres::Postgres;
@@ -35,8 +35,24 @@ impl Home {
         Ledger::open(store, Settings::default()).unwrap()
     }
 
+    /// From now on nobody gets in, until what this returns is dropped.
+    pub(crate) fn take_away(&self) -> impl Drop + use<> {
+        let role = self.schema.name.clone();
+        execute(&format!("ALTER ROLE {role} NOLOGIN"));
+        terminate(&self.schema);
+        Away(role)
+    }
+
     /// What tells a server of this store where it is.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         vec![("ONEFOLD_DATABASE", self.schema.url()), ("ONEFOLD_SCHEMA", self.schema.name.clone())]
+    }
+}
+
+struct Away(String);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        execute(&format!("ALTER ROLE {} LOGIN", self.0));
     }
 }

@@ -29,8 +29,24 @@ impl Home {
         Ledger::open(store, Settings::default()).unwrap()
     }
 
+    /// From now on nothing can be written, until what this returns is dropped.
+    pub(crate) fn take_away(&self) -> impl Drop + use<> {
+        let other = rusqlite::Connection::open(self.folder().join("onefold.db")).unwrap();
+        other.busy_timeout(std::time::Duration::from_mins(1)).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        Away(other)
+    }
+
     /// What tells a server of this store where it is.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         vec![("ONEFOLD_DATABASE", format!("sqlite:{}", self.folder().join("onefold.db").display()))]
+    }
+}
+
+struct Away(rusqlite::Connection);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        self.0.execute_batch("ROLLBACK").unwrap();
     }
 }

@@ -15,6 +15,7 @@ through_both!(
     an_unknown_caller_is_401_and_the_key_stays_usable,
     a_body_that_is_too_large_is_413_and_the_key_stays_usable,
     a_body_that_is_too_slow_is_408_and_the_key_stays_usable,
+    a_ledger_that_does_not_answer_is_503_and_nothing_happens,
     one_key_for_two_requests_is_422_in_every_state,
     a_duplicate_in_flight_waits_and_gets_the_answer,
     a_duplicate_that_waited_in_vain_is_told_to_come_again,
@@ -86,6 +87,25 @@ async fn a_body_that_is_too_slow_is_408_and_the_key_stays_usable(door: Door) {
     assert_eq!(answer.problem(), (408, "REQUEST_TOO_SLOW".to_owned()));
     assert_eq!(door.provider.count(), 0);
     assert_eq!(door.pay("k").send().await.status.as_u16(), 201);
+}
+
+async fn a_ledger_that_does_not_answer_is_503_and_nothing_happens(door: Door) {
+    assert_eq!(door.pay("before").send().await.status.as_u16(), 201);
+    let away = door.home.take_away();
+    let answer = door.pay("k").send().await;
+    assert_eq!(answer.problem().0, 503, "{answer:?}");
+    assert!(answer.header("retry-after").is_some());
+    assert_eq!(door.provider.count(), 1);
+    drop(away);
+    for _ in 0..60 {
+        let again = door.pay("k").send().await;
+        if again.status.as_u16() == 201 {
+            return;
+        }
+        assert_eq!(again.problem().0, 503, "{again:?}");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    panic!("the ledger never came back");
 }
 
 async fn one_key_for_two_requests_is_422_in_every_state(door: Door) {
