@@ -165,18 +165,26 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         flags.extend(args.flags());
     }
     let config = Config::load(shared.config.as_deref(), &flags)?;
-    crate::log::start(&config, matches!(command, Command::Serve(_)))?;
-    let context = Context { config, json: shared.json, faults };
+    let traces = crate::log::start(&config, matches!(command, Command::Serve(_)))?;
+    let ended = with_configuration(command, &Context { config, json: shared.json, faults }).await;
+    if let Some(traces) = traces {
+        traces.end().await;
+    }
+    ended
+}
+
+/// Carries out a command that needs the configuration.
+async fn with_configuration(command: Command, context: &Context) -> Result<ExitCode> {
     match command {
-        Command::Serve(_) => serve::serve(&context).await,
-        Command::Run(args) => Box::pin(run::run(&context, args)).await,
-        Command::Gateway(args) => gateway::gateway(&context, args).await,
-        Command::Operations(args) => operations::operations(&context, args).await,
-        Command::Incidents(args) => incidents::incidents(&context, args).await,
-        Command::Prune(args) => prune::prune(&context, &args).await,
-        Command::Migrate(args) => migrate::migrate(&context, &args).await,
-        Command::Token(args) => token::token(&context, args).await,
-        Command::Config(args) => Ok(configuration::configuration(&context, &args)),
+        Command::Serve(_) => serve::serve(context).await,
+        Command::Run(args) => Box::pin(run::run(context, args)).await,
+        Command::Gateway(args) => gateway::gateway(context, args).await,
+        Command::Operations(args) => operations::operations(context, args).await,
+        Command::Incidents(args) => incidents::incidents(context, args).await,
+        Command::Prune(args) => prune::prune(context, &args).await,
+        Command::Migrate(args) => migrate::migrate(context, &args).await,
+        Command::Token(args) => token::token(context, args).await,
+        Command::Config(args) => Ok(configuration::configuration(context, &args)),
         Command::Demo(_)
         | Command::DemoProvider(_)
         | Command::DemoWorker(_)

@@ -44,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) hosts: Vec<String>,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
+    /// Where traces go, if they go anywhere.
+    pub(crate) otlp: Option<String>,
     pub(crate) body_bytes_max: usize,
     pub(crate) connections_max: usize,
     pub(crate) drain_for: Duration,
@@ -111,6 +113,7 @@ impl Config {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
+            otlp: layers.optional("otlp").map(str::to_owned),
             body_bytes_max: layers.read("body_bytes_max", "a number of bytes from 1024 to 67108864", |text| {
                 text.parse().ok().filter(|bytes| (1024..=64 * 1024 * 1024).contains(bytes))
             })?,

@@ -18,6 +18,7 @@
 //! | `gateway` | the reverse proxy: its configuration, start and reload |
 //! | `measure` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
+//! | `trace` | spans for a collector |
 //! | `table`, `log` | what people see |
 
 mod api;
@@ -36,5 +37,6 @@ mod measure;
 mod question;
 mod serve;
 mod table;
+mod trace;
 
 pub use cli::{main, run_with};

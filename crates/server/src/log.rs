@@ -1,29 +1,51 @@
-//! Log lines on stderr: constant messages, values as fields.
+//! Log lines on stderr: constant messages, values as fields; and spans for a collector, where there is one.
 
 use std::io::IsTerminal as _;
 
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
-use tracing_subscriber::EnvFilter;
+use tracing::Subscriber;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::{Config, LogFormat, Origin};
+use crate::trace::Traces;
 
-/// Starts logging as configured. A second start in one process changes nothing.
-pub(crate) fn start(config: &Config, server: bool) -> Result<()> {
+/// Starts logging as configured, and tracing for a server that has a collector. A second start in one process
+/// changes nothing.
+pub(crate) fn start(config: &Config, server: bool) -> Result<Option<Traces>> {
     // A command speaks for itself, unless it is asked for its log.
     let quiet = !server && *config.layers.origin("log") == Origin::Default;
     let filter = EnvFilter::try_new(if quiet { "off" } else { &config.log }).map_err(|cause| {
         Error::new(CONFIGURATION_INVALID, format!("{}: log is {:?}: {cause}", config.layers.origin("log"), config.log))
             .hint("use error, warn, info or debug, or module=level")
     })?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let started = match config.log_format {
-        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    let traces = config.otlp.as_deref().filter(|_| server).map(Traces::start).transpose()?;
+    let started = match &traces {
+        None => tracing_subscriber::registry().with(filter).with(lines(config)).try_init(),
+        Some(traces) => {
+            // What is logged does not decide what is traced.
+            let spans = tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_filter(LevelFilter::INFO);
+            tracing_subscriber::registry().with(lines(config).with_filter(filter)).with(spans).try_init()
+        }
     };
     drop(started);
     if server {
         onefold_http::log_panics();
     }
-    Ok(())
+    Ok(traces)
+}
+
+fn lines<S>(config: &Config) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).with_target(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+    }
 }

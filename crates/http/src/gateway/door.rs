@@ -113,7 +113,10 @@ async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Resp
         Some(guard) if !upgrades => {
             hop::strip(request.headers_mut());
             let forward = Arc::clone(&entry.forward);
-            let perform: Perform = Box::new(move |request| Box::pin(async move { forward.send(request).await }));
+            // The call runs elsewhere, in the same trace.
+            let span = tracing::Span::current();
+            let perform: Perform =
+                Box::new(move |request| Box::pin(async move { forward.send(request).await }.instrument(span)));
             guard.handle(request, perform).await
         }
         Some(_) | None => entry.forward.pass(request).await,

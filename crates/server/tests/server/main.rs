@@ -9,6 +9,7 @@
 //! | `run`, `run_unknown` | any command, once |
 //! | `gateway_try`, `examples` | a route's promise, seen from outside |
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
+//! | `traces` | spans with the operation, in the caller's trace |
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
 //! | `stage`, `wire`, `description`, `seen` | how the tests reach all that |
@@ -43,5 +44,6 @@ mod seen;
 mod shown;
 #[path = "../shared/stage.rs"]
 mod stage;
+mod traces;
 #[path = "../shared/wire.rs"]
 mod wire;
