@@ -51,6 +51,7 @@ async fn a_gateway_that_slept_past_its_lease_is_refused_and_what_it_says_is_kept
     assert_eq!(door.provider.count(), 2);
     let keys: Vec<_> = door.provider.calls().iter().map(|call| call.headers["x-provider-key"].clone()).collect();
     assert_eq!(keys[0], keys[1], "one key, by which the provider knows it is one");
-    let incidents = door.incidents().await;
-    assert!(incidents.iter().any(|one| one.to_string().contains("DUPLICATE_SUSPECTED")), "{incidents:?}");
+    let reference = late.json()["operationRef"].as_str().unwrap().to_owned();
+    let timeline = door.api(&format!("/v1/operations/{reference}/timeline")).await.json().to_string();
+    assert!(timeline.contains("LATE") || timeline.contains("late"), "what it said is kept: {timeline}");
 }

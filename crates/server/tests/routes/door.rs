@@ -1,5 +1,6 @@
 //! The two ways to a provider that takes hold once: the layer in this process, the gateway in its own.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
@@ -131,6 +132,13 @@ impl Door {
         }
     }
 
+    /// What the gateway's API answers.
+    #[allow(dead_code, reason = "used on PostgreSQL")]
+    pub(crate) async fn api(&self, path: &str) -> Answer {
+        let Behind::Gateway(gateway) = &self.behind else { panic!("the layer has no API") };
+        gateway.api(path).await
+    }
+
     /// Kills the gateway and starts another on the same ledger.
     pub(crate) fn kill_and_restart(&mut self) {
         let Behind::Gateway(gateway) = &mut self.behind else { panic!("only a gateway dies alone") };
@@ -225,16 +233,18 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
     );
     // A port on which nobody listens.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    text.push_str(&format!(
+    let _ = write!(
+        text,
         "\n[[route]]\nname = \"dead\"\nmatch = \"* /dead\"\nupstream = \"http://{nobody}\"\n\
          class = \"external-command\"\ncaller = \"anonymous\"\n"
-    ));
+    );
     let routes = routes.into_iter().chain([("asked", auth.as_str(), asked.as_str()), ("voided", &auth, &voided)]);
     for (name, caller, more) in routes {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "\n[[route]]\nname = \"{name}\"\nmatch = \"* /{name}\"\nupstream = \"http://{upstream}\"\n\
              class = \"external-command\"\nbody_read_timeout = \"2s\"\n{caller}\n{more}\n"
-        ));
+        );
     }
     text
 }

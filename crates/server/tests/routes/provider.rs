@@ -108,16 +108,14 @@ async fn look(State(provider): State<Provider>, Path(key): Path<String>) -> Json
 
 /// Refuses a key from now on, unless it is done.
 async fn void(State(provider): State<Provider>, Path(key): Path<String>) -> (StatusCode, Json<Value>) {
-    match provider.done(&key) {
-        Some(number) => (StatusCode::CONFLICT, Json(json!({ "id": format!("PAY-{number}") }))),
-        None => {
-            provider.seen.lock().unwrap().voided.push(key);
-            (StatusCode::OK, Json(json!({})))
-        }
+    if let Some(number) = provider.done(&key) {
+        return (StatusCode::CONFLICT, Json(json!({ "id": format!("PAY-{number}") })));
     }
+    provider.seen.lock().unwrap().voided.push(key);
+    (StatusCode::OK, Json(json!({})))
 }
 
-/// `x-script: status=500, wait, bytes=10` and so on; unknown words fail the test.
+/// `x-script: status=500, wait, bytes=10` and so on.
 fn script(headers: &HeaderMap) -> HashMap<String, String> {
     let text = headers.get("x-script").map_or("", |value| value.to_str().unwrap());
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());

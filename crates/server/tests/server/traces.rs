@@ -92,14 +92,14 @@ fn asked_once() -> (u16, std::sync::mpsc::Receiver<String>) {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let mut asked = Vec::new();
-        while !asked.ends_with(b"}") {
-            let mut part = [0; 4096];
-            let read = stream.read(&mut part).unwrap();
-            asked.extend(&part[..read]);
+        let mut head = Vec::new();
+        while !head.ends_with(b"}") {
+            let mut chunk = [0; 4096];
+            let read = stream.read(&mut chunk).unwrap();
+            head.extend(&chunk[..read]);
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").unwrap();
-        tell.send(String::from_utf8(asked).unwrap()).unwrap();
+        tell.send(String::from_utf8(head).unwrap()).unwrap();
     });
     (port, told)
 }
