@@ -35,7 +35,7 @@ impl Seen {
     /// Threshold, calls under way when it opened, one per probe; a dropped call counted as nothing.
     fn bound(&self, threshold: u32, now: Duration) -> Option<u32> {
         let (at, under_way) = self.opened?;
-        let probes = u32::try_from((now - at).as_secs() / OPEN_FOR.as_secs()).unwrap();
+        let probes = u32::try_from(now.saturating_sub(at).as_secs() / OPEN_FOR.as_secs()).unwrap();
         Some(threshold + under_way + probes + self.dropped)
     }
 }
