@@ -40,7 +40,7 @@ mod waiters;
 mod whole;
 
 pub use evidence::Evidence;
-pub use guard::Guard;
+pub use guard::{Guard, PathValues};
 pub use key::IDEMPOTENCY_KEY;
 pub use layer::{Guarded, Idempotent, IdempotentLayer, IdempotentService};
 pub use local::{LocalLayer, LocalService, Operation};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{FromRequestParts as _, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
@@ -196,7 +196,8 @@ impl<S: Store> Guard<S> {
         measured.key(&key);
         let places = self.places()?;
         let key = self.operation_key(&key, &caller)?;
-        let (subject, body, business_key) = self.read(&parts, body).await?;
+        let path = path_values(&mut parts).await;
+        let (subject, body, business_key) = self.read(&parts, &path, body).await?;
         let admitted = Admitted { key, caller, protocol, parts, body, subject, business_key, places };
         Ok(Row::Admitted(Box::new(admitted)))
     }
@@ -228,10 +229,15 @@ impl<S: Store> Guard<S> {
     }
 
     /// Reads the body, or takes its announced digest for it.
-    async fn read(&self, parts: &Parts, body: Body) -> Result<(Subject, Body, Option<Arc<str>>), Error> {
+    async fn read(
+        &self,
+        parts: &Parts,
+        path: &PathValues,
+        body: Body,
+    ) -> Result<(Subject, Body, Option<Arc<str>>), Error> {
         let settings = &self.inner.settings;
         let keys = self.inner.ledger.store().keyring();
-        let around = around(parts, &self.inner.terms);
+        let around = around(parts, path, &self.inner.terms);
         let announced = parts.headers.get("content-digest").filter(|_| settings.streams);
         if let Some(sha256) = announced.and_then(|value| content_digest(value.as_bytes())) {
             let subject = Subject::hashed(around, sha256, &keys)?;
@@ -250,6 +256,21 @@ impl<S: Store> Guard<S> {
             None => None,
         };
         Ok((subject, Body::new(whole), business_key))
+    }
+}
+
+/// What stands in the variable parts of a request's path, for whoever matched it. Behind axum's router nobody needs to
+/// say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PathValues(pub Vec<String>);
+
+async fn path_values(parts: &mut Parts) -> PathValues {
+    if let Some(said) = parts.extensions.get::<PathValues>() {
+        return said.clone();
+    }
+    match axum::extract::RawPathParams::from_request_parts(parts, &()).await {
+        Ok(found) => PathValues(found.iter().map(|(_, value)| value.to_owned()).collect()),
+        Err(_) => PathValues::default(),
     }
 }
 
@@ -272,16 +293,16 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a body stands in: method, route, query and content type, each with its length.
-fn around(parts: &Parts, terms: &Terms) -> Vec<u8> {
+/// What a body stands in: method, route, what its path varies in, query and content type, each with its length.
+fn around(parts: &Parts, path: &PathValues, terms: &Terms) -> Vec<u8> {
     let content_types = parts.headers.get_all(header::CONTENT_TYPE).iter().map(HeaderValue::as_bytes);
     let pieces = [
         parts.method.as_str().as_bytes(),
         terms.kind.as_str().as_bytes(),
         parts.uri.query().unwrap_or_default().as_bytes(),
     ];
-    let mut around = Vec::new();
-    for piece in pieces.into_iter().chain(content_types) {
+    let mut around = (path.0.len() as u64).to_be_bytes().to_vec();
+    for piece in pieces.into_iter().chain(path.0.iter().map(String::as_bytes)).chain(content_types) {
         around.extend_from_slice(&(piece.len() as u64).to_be_bytes());
         around.extend_from_slice(piece);
     }
