@@ -190,22 +190,26 @@ fn of_status(status: u16, promises: &Promises) -> Meaning {
 fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
     match (status, sent) {
         (GrpcStatus::Unavailable, Sent::Nothing) => Meaning::NotSent(Category::DownstreamUnavailable),
-        (GrpcStatus::Unavailable, Sent::Something) => Meaning::Unknown(Category::DownstreamUnavailable),
         (GrpcStatus::DeadlineExceeded, _) => Meaning::Unknown(Category::DownstreamTimeout),
-        (GrpcStatus::Aborted | GrpcStatus::Cancelled | GrpcStatus::Unknown | GrpcStatus::Internal, _) => {
-            Meaning::Unknown(Category::DownstreamUnavailable)
-        }
+        (
+            GrpcStatus::Unavailable
+            | GrpcStatus::Aborted
+            | GrpcStatus::Cancelled
+            | GrpcStatus::Unknown
+            | GrpcStatus::Internal
+            | GrpcStatus::DataLoss,
+            _,
+        ) => Meaning::Unknown(Category::DownstreamUnavailable),
         (GrpcStatus::ResourceExhausted, _) => Meaning::NotApplied(Category::RateLimited),
+        // We are refused, not the request.
+        (GrpcStatus::Unauthenticated | GrpcStatus::PermissionDenied, _) => Meaning::NotApplied(Category::Permission),
         (
             GrpcStatus::InvalidArgument
             | GrpcStatus::NotFound
             | GrpcStatus::AlreadyExists
-            | GrpcStatus::PermissionDenied
             | GrpcStatus::FailedPrecondition
             | GrpcStatus::OutOfRange
-            | GrpcStatus::Unimplemented
-            | GrpcStatus::DataLoss
-            | GrpcStatus::Unauthenticated,
+            | GrpcStatus::Unimplemented,
             _,
         ) => Meaning::Final,
     }
@@ -271,12 +275,12 @@ mod tests {
 
     #[test]
     fn every_grpc_status_means_what_the_table_says() {
-        let unknown = ["DEADLINE_EXCEEDED", "ABORTED", "CANCELLED", "UNKNOWN", "INTERNAL", "UNAVAILABLE"];
+        let unknown = ["DEADLINE_EXCEEDED", "ABORTED", "CANCELLED", "UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"];
         for status in GrpcStatus::ALL {
             let meaning = judge(Happened::Grpc(*status), Sent::Something, &Promises::default());
             let expected = match status.as_str() {
                 name if unknown.contains(&name) => "Unknown",
-                "RESOURCE_EXHAUSTED" => "NotApplied",
+                "RESOURCE_EXHAUSTED" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => "NotApplied",
                 _ => "Final",
             };
             assert!(format!("{meaning:?}").starts_with(expected), "{status}: {meaning:?}");

@@ -20,8 +20,6 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `idempotent` | `Idempotency-Key`: a request takes hold once |
-//! | `caller` | whose request it is |
 //! | `rejection` | an error as `application/problem+json`, and as a log line |
 //! | `extract` | bodies, queries, paths and headers; each mistake with its place |
 //! | `respond` | a use case's own result as an answer |

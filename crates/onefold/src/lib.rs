@@ -84,9 +84,9 @@ pub use onefold_core::{Error, Result, Timestamp, codes, template};
 #[cfg(feature = "postgres")]
 pub use onefold_postgres::{Options as PostgresOptions, Postgres, fault as postgres_fault};
 pub use onefold_runtime::{
-    Answer, Ask, Asked, Attempt, CallFailure, Claimed, Evidenced, FileArchive, FileJournal, HeldLease, Kind,
-    KindHandle, Ledger, Once, Operation, Performed, Rejection, Settings, Shutdown, Started, SystemClock, SystemRandom,
-    TooLate, Void,
+    Answer, Ask, Asked, Attempt, Breaker, CallFailure, Claimed, Dependency, Evidenced, FileArchive, FileJournal,
+    HeldLease, Kind, KindHandle, Ledger, Limits, Once, Operation, Performed, Rate, Rejection, Settings, Shutdown,
+    Started, SystemClock, SystemRandom, TooLate, Void,
 };
 #[cfg(feature = "sqlite")]
 pub use onefold_sqlite::{Options as SqliteOptions, Sqlite, fault as sqlite_fault};

@@ -81,21 +81,40 @@ async fn ask(web: &Web, question: &DeclaredQuestion, asked: &Asked, voids: bool)
 }
 
 fn request(question: &DeclaredQuestion, asked: &Asked) -> Option<Request<Full<Bytes>>> {
-    let url = question
-        .url
-        .replace("{id}", &encoded(asked.entry().key.id.as_str()))
-        .replace("{key}", &encoded(asked.key()))
-        .replace("{business_key}", &encoded(asked.business_key().unwrap_or_default()));
+    let values = [
+        ("{id}", asked.entry().key.id.as_str()),
+        ("{key}", asked.key()),
+        ("{business_key}", asked.business_key().unwrap_or_default()),
+    ];
+    let url = filled(&question.url, &values)?;
     let method = Method::from_bytes(question.method.as_bytes()).ok()?;
     Request::builder().method(method).uri(url).header("accept", "application/json").body(Full::default()).ok()
 }
 
+/// The address with its values. None where one is absent, or would lead to another place.
+fn filled(template: &str, values: &[(&str, &str)]) -> Option<String> {
+    let used = values.iter().filter(|(name, _)| template.contains(name));
+    let mut url = template.to_owned();
+    for (name, value) in used {
+        if ["", ".", ".."].contains(value) {
+            return None;
+        }
+        url = url.replace(name, &encoded(value));
+    }
+    Some(url)
+}
+
 /// What an answer means. Whatever is not plainly a yes or a no tells nothing.
 fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body: &[u8]) -> Answer {
-    let found = question.took_hold.as_deref().map(|pointer| {
-        let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
-        json.and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned())
-    });
+    let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let found = question
+        .took_hold
+        .as_deref()
+        .map(|pointer| json.as_ref().and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned()));
+    // A page of some proxy before the provider is no answer of the provider's.
+    if status.is_success() && found.is_some() && json.is_none() && !(voids && body.is_empty()) {
+        return Answer::cannot_tell();
+    }
     let result = |value: &serde_json::Value| match &question.result {
         None => value.clone(),
         Some(pointer) => {
@@ -142,6 +161,10 @@ mod tests {
             (&pointed, false, 200, r#"{"items":[{"id":"NTC-1"}]}"#, "TookHold"),
             (&pointed, false, 200, r#"{"items":[]}"#, "DidNot"),
             (&pointed, false, 404, "", "DidNot"),
+            (&pointed, false, 200, "<html>maintenance</html>", "CannotTell"),
+            (&pointed, false, 200, "", "CannotTell"),
+            (&pointed, true, 200, "<html>maintenance</html>", "CannotTell"),
+            (&pointed, true, 204, "", "DidNot"),
             (&pointed, false, 500, "", "CannotTell"),
             (&pointed, false, 401, "", "CannotTell"),
             (&plain, false, 200, "{}", "TookHold"),
@@ -154,6 +177,16 @@ mod tests {
         for (question, voids, status, body, meaning) in rows {
             let answer = understand(question, voids, StatusCode::from_u16(status).unwrap(), body.as_bytes());
             assert!(format!("{answer:?}").contains(meaning), "{status} {body}: {answer:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_is_absent_or_a_step_in_the_path_asks_nobody() {
+        let url = "https://p/customers/{business_key}/payments/{key}";
+        let with = |business_key| filled(url, &[("{key}", "k/1"), ("{business_key}", business_key)]);
+        assert_eq!(with("c 7").unwrap(), "https://p/customers/c%207/payments/k%2F1");
+        for bad in ["", ".", ".."] {
+            assert_eq!(with(bad), None, "{bad:?}");
         }
     }
 

@@ -38,6 +38,10 @@ impl DeclaredQuestion {
         if !scheme || url.len() > 2_000 || url.contains(char::is_whitespace) {
             return wrong(format!("{url:?} is no http address"));
         }
+        let authority = url.split("://").nth(1).and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default();
+        if authority.contains(['{', '@']) {
+            return wrong("scheme, host and port of an address are fixed".to_owned());
+        }
         let names: Vec<&str> = url.split('{').skip(1).map(|rest| rest.split('}').next().unwrap_or(rest)).collect();
         if let Some(unknown) = names.iter().find(|name| !NAMES.contains(name)) {
             return wrong(format!("an address has no {{{unknown}}}"));
@@ -94,6 +98,9 @@ mod tests {
             "GET http://n/",
             "GET http://n/{job_key}",
             "GET http://n/{id} x",
+            "GET http://{id}/x",
+            "GET http://n:{id}/x",
+            "GET http://{business_key}?id={id}",
         ];
         for text in bad {
             let error = DeclaredQuestion::parse(text, None).unwrap_err();

@@ -62,7 +62,7 @@ impl<S: Store> Attached<'_, S> {
         loop {
             if let Some(mut here) = self.inner.flights.watch(self.key) {
                 let landed = here.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
-                if let Some(Landed::NotApplied(answer)) = landed {
+                if let (Some(Landed::NotApplied(answer)), Caller::Known { .. }) = (landed, self.caller) {
                     return Some(Ended::NotApplied(answer.to_response()));
                 }
                 return self.look().await;
@@ -70,7 +70,7 @@ impl<S: Store> Attached<'_, S> {
             tokio::select! {
                 entry = waiting.ended() => return entry.map(|entry| Ended::Known(Box::new(Entry::clone(&entry)))),
                 // An attempt whose grant was answered a moment ago may appear here.
-                () = tokio::time::sleep(Duration::from_millis(5)) => {}
+                () = tokio::time::sleep(Duration::from_millis(25)) => {}
             }
         }
     }

@@ -29,8 +29,8 @@ pub(super) struct Said {
     pub(super) response: Response,
     /// For those who waited here.
     pub(super) landed: Landed,
-    /// Whether the dependency answered as a healthy one does.
-    pub(super) healthy: bool,
+    /// What it says of the dependency's health; nothing where it had no part in it.
+    pub(super) healthy: Option<bool>,
 }
 
 /// A body, read as far as it is kept.
@@ -50,7 +50,8 @@ pub(super) async fn conclude(
 ) -> Ending<Said> {
     match answered {
         Err(unanswered) => nothing_came(&unanswered, key, protocol),
-        Ok(response) if protocol == Protocol::Grpc => grpc(response, settings, key).await,
+        // How the answer speaks decides, not how the caller asked.
+        Ok(response) if Protocol::of(response.headers()) == Protocol::Grpc => grpc(response, settings, key).await,
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             let effect = settings.answers.effect(parts.status, &parts.headers);
@@ -83,14 +84,18 @@ async fn grpc(response: Response, settings: &RouteSettings, key: &OperationKey) 
                     let said = Said {
                         response: answer.to_response(),
                         landed: Landed::NotApplied(Arc::new(answer)),
-                        healthy: true,
+                        healthy: Some(true),
                     };
                     Ending::Release(said)
                 }
                 Effect::Unknown(category) => unknown(every_header(&parts, body, trailers).to_response(), category),
             }
         }
-        Read::More(start, rest) => streaming(parts, Rest::body(start, rest), Effect::Applied, settings),
+        // Its status stands behind what was not read.
+        Read::More(start, rest) => {
+            parts.headers.remove(ONEFOLD_EFFECT);
+            unknown(Response::from_parts(parts, Rest::body(start, rest)), Category::Unexpected)
+        }
         Read::Broken => nothing_came(&broken(), key, Protocol::Grpc),
     }
 }
@@ -110,7 +115,7 @@ fn known(
     let evidence = settings.evidence.of(parts.status, &parts.headers, &body);
     let kept = StoredAnswer::of(parts.status, &parts.headers, &settings.stored_headers, body.clone(), trailers.clone());
     let response = every_header(parts, body, trailers).to_response();
-    let said = Said { response, landed: Landed::Look, healthy: true };
+    let said = Said { response, landed: Landed::Look, healthy: Some(true) };
     Ending::Record(outcome(effect, kept.to_result(), evidence), said)
 }
 
@@ -118,7 +123,7 @@ fn known(
 fn streaming(parts: Parts, body: Body, effect: Effect, settings: &RouteSettings) -> Ending<Said> {
     let evidence = settings.evidence.of(parts.status, &parts.headers, b"");
     let result = stored::not_kept(parts.status, &parts.headers);
-    let said = Said { response: Response::from_parts(parts, body), landed: Landed::Look, healthy: true };
+    let said = Said { response: Response::from_parts(parts, body), landed: Landed::Look, healthy: Some(true) };
     Ending::Record(outcome(effect, result, evidence), said)
 }
 
@@ -134,15 +139,16 @@ async fn not_applied(parts: Parts, body: Body, settings: &RouteSettings) -> Endi
     let said = match read(body, settings.body.answer_bytes_max).await {
         Read::Whole(body, trailers) => {
             let answer = every_header(&parts, body, trailers);
-            Said { response: answer.to_response(), landed: Landed::NotApplied(Arc::new(answer)), healthy: true }
+            Said { response: answer.to_response(), landed: Landed::NotApplied(Arc::new(answer)), healthy: Some(true) }
         }
         Read::More(start, rest) => {
             let response = Response::from_parts(parts, Rest::body(start, rest));
-            Said { response, landed: Landed::Look, healthy: true }
+            Said { response, landed: Landed::Look, healthy: Some(true) }
         }
         Read::Broken => {
-            let response = Response::from_parts(parts, Body::empty());
-            Said { response, landed: Landed::Look, healthy: true }
+            let mut response = Response::from_parts(parts, Body::empty());
+            response.headers_mut().remove(header::CONTENT_LENGTH);
+            Said { response, landed: Landed::Look, healthy: Some(true) }
         }
     };
     Ending::Release(said)
@@ -151,7 +157,7 @@ async fn not_applied(parts: Parts, body: Body, settings: &RouteSettings) -> Endi
 fn unknown(response: Response, category: Category) -> Ending<Said> {
     let detail = format!("the upstream answered {}", response.status().as_u16());
     let failure = Failure::technical(category, SideEffect::Unknown).detailed(detail);
-    Ending::Record(Outcome::Unknown(failure), Said { response, landed: Landed::Look, healthy: false })
+    Ending::Record(Outcome::Unknown(failure), Said { response, landed: Landed::Look, healthy: Some(false) })
 }
 
 fn broken() -> Unanswered {
@@ -162,8 +168,8 @@ fn broken() -> Unanswered {
 fn nothing_came(unanswered: &Unanswered, key: &OperationKey, protocol: Protocol) -> Ending<Said> {
     let timeout = unanswered.happened == Happened::Timeout;
     let status = if timeout { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
-    let said =
-        |refusal: Refusal| Said { response: refusal.into_response(protocol), landed: Landed::Look, healthy: false };
+    let healthy = (!unanswered.by_us).then_some(false);
+    let said = |refusal: Refusal| Said { response: refusal.into_response(protocol), landed: Landed::Look, healthy };
     match judge(unanswered.happened, unanswered.sent, &Promises::default()) {
         Meaning::NotSent(_) | Meaning::NotApplied(_) => {
             Ending::Release(said(Refusal::not_sent(status, &unanswered.detail)))

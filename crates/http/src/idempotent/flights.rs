@@ -17,30 +17,34 @@ pub(super) enum Landed {
     Look,
 }
 
+/// Tells those who wait.
+type Told = Arc<watch::Sender<Option<Landed>>>;
+
 /// The attempts of one route that are under way here.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Flights {
-    under_way: Arc<Mutex<HashMap<OperationKey, watch::Sender<Option<Landed>>>>>,
+    under_way: Arc<Mutex<HashMap<OperationKey, Told>>>,
 }
 
 impl Flights {
     /// An attempt begins.
     pub(super) fn begin(&self, key: OperationKey) -> Flight {
-        let sender = watch::Sender::new(None);
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), sender);
-        Flight { flights: self.clone(), key: Some(key) }
+        let told = Arc::new(watch::Sender::new(None));
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone(), Arc::clone(&told));
+        Flight { flights: self.clone(), key, told: Some(told) }
     }
 
     /// The end of the attempt at this operation, if it is under way here.
     pub(super) fn watch(&self, key: &OperationKey) -> Option<watch::Receiver<Option<Landed>>> {
         let under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        under_way.get(key).map(watch::Sender::subscribe)
+        under_way.get(key).map(|told| told.subscribe())
     }
 
-    fn end(&self, key: &OperationKey, landed: Landed) {
-        let sender = self.under_way.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-        if let Some(sender) = sender {
-            sender.send_replace(Some(landed));
+    /// Forgets an attempt, unless a newer one at the same operation has taken its place.
+    fn end(&self, key: &OperationKey, told: &Told) {
+        let mut under_way = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        if under_way.get(key).is_some_and(|known| Arc::ptr_eq(known, told)) {
+            under_way.remove(key);
         }
     }
 }
@@ -49,22 +53,26 @@ impl Flights {
 #[derive(Debug)]
 pub(super) struct Flight {
     flights: Flights,
-    key: Option<OperationKey>,
+    key: OperationKey,
+    told: Option<Told>,
 }
 
 impl Flight {
     /// It ended.
     pub(super) fn land(mut self, landed: Landed) {
-        if let Some(key) = self.key.take() {
-            self.flights.end(&key, landed);
+        self.tell(landed);
+    }
+
+    fn tell(&mut self, landed: Landed) {
+        if let Some(told) = self.told.take() {
+            self.flights.end(&self.key, &told);
+            told.send_replace(Some(landed));
         }
     }
 }
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        if let Some(key) = self.key.take() {
-            self.flights.end(&key, Landed::Look);
-        }
+        self.tell(Landed::Look);
     }
 }

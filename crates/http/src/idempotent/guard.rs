@@ -194,26 +194,31 @@ impl<S: Store> Guard<S> {
             return Ok(Row::Pass(Box::new(Request::from_parts(parts, body))));
         };
         measured.key(&key);
-        let places = self.places()?;
+        let permit = self.permit()?;
         let key = self.operation_key(&key, &caller)?;
         let path = path_values(&mut parts).await;
         let (subject, body, business_key) = self.read(&parts, &path, body).await?;
+        // Who is slow to send must not hold a place at the dependency, least of all its probe.
+        let places = Places { pass: self.pass()?, _permit: permit };
         let admitted = Admitted { key, caller, protocol, parts, body, subject, business_key, places };
         Ok(Row::Admitted(Box::new(admitted)))
     }
 
-    /// The places that a call takes.
-    fn places(&self) -> Result<Places, Refusal> {
-        let permit = Arc::clone(&self.inner.room).try_acquire_owned().map_err(|_| {
+    /// A place in this process.
+    fn permit(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        Arc::clone(&self.inner.room).try_acquire_owned().map_err(|_| {
             let what = format!("{} calls of this route are under way", self.inner.settings.in_flight_max);
             Refusal::from(Error::new(TOO_BUSY, what)).retry_after(std::time::Duration::from_secs(1))
-        })?;
+        })
+    }
+
+    /// A place at the dependency.
+    fn pass(&self) -> Result<Option<Pass>, Refusal> {
         let entered = self.inner.settings.dependency.as_ref().map(onefold_runtime::Dependency::enter).transpose();
-        let pass = entered.map_err(|refused| {
+        entered.map_err(|refused| {
             let wait = refused.retry_after;
             Refusal::from(Error::from(refused)).retry_after(wait)
-        })?;
-        Ok(Places { pass, _permit: permit })
+        })
     }
 
     /// Tenant, caller, route and key together.
@@ -240,6 +245,7 @@ impl<S: Store> Guard<S> {
         let around = around(parts, path, &self.inner.terms);
         let announced = parts.headers.get("content-digest").filter(|_| settings.streams);
         if let Some(sha256) = announced.and_then(|value| content_digest(value.as_bytes())) {
+            settings.body.announced(&parts.headers)?;
             let subject = Subject::hashed(around, sha256, &keys)?;
             return Ok((subject, Proved::body(body, sha256, settings.body.bytes_max), None));
         }
@@ -344,6 +350,10 @@ where
     let began = Instant::now();
     let answered = perform(request).await;
     measured.upstream = Some(began.elapsed());
+    let answered = answered.map(|mut response| {
+        response.headers_mut().remove(super::meaning::ONEFOLD_EFFECT);
+        response
+    });
     answered.unwrap_or_else(|unanswered| unguarded(&unanswered).into_response(protocol))
 }
 

@@ -136,7 +136,9 @@ impl<S: Transact> LocalLayer<S> {
         let mut request = Request::from_parts(admitted.parts, admitted.body);
         request.extensions_mut().insert(Operation { guarded: Some(guarded) });
         // A transaction that its caller leaves in the middle of `BEGIN` or `COMMIT` is nobody's: it runs to its end.
+        let places = admitted.places;
         let work = async move {
+            let _places = places;
             let answered = sent_on(inner, request).await;
             answered.unwrap_or_else(|unanswered| unguarded(&unanswered).into_response(Protocol::Http))
         };

@@ -75,7 +75,7 @@ impl<S: Store> Granted<S> {
             let began = Instant::now();
             let answered = match attempt.may_send() {
                 Ok(()) => perform(request).await,
-                Err(late) => Err(Unanswered::not_sent(onefold_core::call::Happened::Timeout, late.to_string())),
+                Err(late) => Err(Unanswered::not_sent(onefold_core::call::Happened::Timeout, late.to_string()).by_us()),
             };
             let ending = conclude(answered, &inner.settings, &of, protocol).await;
             timed(ending, began.elapsed())
@@ -118,10 +118,13 @@ fn addressed(mut request: Request, attempt: &Attempt, settings: &RouteSettings) 
 fn judge_health(pass: Option<Pass>, concluded: &Result<Concluded<Timed>>) {
     let Some(pass) = pass else { return };
     match concluded {
-        Ok(Concluded::Ended { said: (said, _), .. }) if said.healthy => pass.succeeded(),
-        Ok(Concluded::Ended { .. } | Concluded::Silent { settled: Some(_), .. }) => pass.failed(),
-        // Nothing was sent, or only the ledger failed: the dependency has no part in it.
-        Ok(Concluded::Silent { settled: None, .. }) | Err(_) => drop(pass),
+        Ok(Concluded::Ended { said: (Said { healthy: Some(true), .. }, _), .. }) => pass.succeeded(),
+        Ok(
+            Concluded::Ended { said: (Said { healthy: Some(false), .. }, _), .. }
+            | Concluded::Silent { settled: Some(_), .. },
+        ) => pass.failed(),
+        // Nothing was sent, or only the caller or the ledger failed: the dependency has no part in it.
+        Ok(Concluded::Ended { .. } | Concluded::Silent { settled: None, .. }) | Err(_) => drop(pass),
     }
 }
 

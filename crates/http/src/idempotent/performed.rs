@@ -12,17 +12,28 @@ pub struct Unanswered {
     pub sent: Sent,
     /// In a sentence, without addresses and values.
     pub detail: String,
+    /// Whether it ended on our side, or the caller's: the one who was called has no part in it.
+    pub by_us: bool,
 }
 
 impl Unanswered {
     /// No connection: nothing was sent.
     pub fn not_sent(happened: Happened, detail: impl Into<String>) -> Self {
-        Self { happened, sent: Sent::Nothing, detail: detail.into() }
+        Self { happened, sent: Sent::Nothing, detail: detail.into(), by_us: false }
     }
 
     /// Something was sent, or may have been.
     pub fn lost(happened: Happened, detail: impl Into<String>) -> Self {
-        Self { happened, sent: Sent::Something, detail: detail.into() }
+        Self { happened, sent: Sent::Something, detail: detail.into(), by_us: false }
+    }
+}
+
+impl Unanswered {
+    /// The same, through no fault of the one who was called.
+    #[must_use]
+    pub fn by_us(mut self) -> Self {
+        self.by_us = true;
+        self
     }
 }
 

@@ -93,10 +93,11 @@ impl Refusal {
         Self::from(Error::new(code, detail)).status(status)
     }
 
-    /// It was done, and its answer cannot be shown.
-    pub(super) fn unavailable(key: &OperationKey, original: Option<StatusCode>, detail: &str) -> Self {
-        let mut error = Error::new(RESULT_UNAVAILABLE, detail)
-            .with_fact("completed", true)
+    /// It was done, or refused for good, and its answer cannot be shown.
+    pub(super) fn unavailable(key: &OperationKey, completed: bool, original: Option<StatusCode>, detail: &str) -> Self {
+        let what = if completed { "it was done" } else { "it was refused for good" };
+        let mut error = Error::new(RESULT_UNAVAILABLE, format!("{what}; {detail}"))
+            .with_fact("completed", completed)
             .with_fact("operationRef", key.reference());
         if let Some(original) = original {
             error = error.with_fact("originalStatus", original.as_u16());

@@ -40,9 +40,10 @@ fn answer<S: Store>(
     replay: &Replay,
 ) -> Result<Response, Refusal> {
     let original = original_status(replay.result.as_ref());
+    let completed = replay.status == Status::Completed;
     if *caller == Caller::Anonymous && !inner.settings.replays_to_anyone {
-        let what = "it was done; its answer is not shown to callers that nobody identified";
-        return Err(Refusal::unavailable(key, original, what));
+        let what = "its answer is not shown to callers that nobody identified";
+        return Err(Refusal::unavailable(key, completed, original, what));
     }
     match (&replay.result, replay.status) {
         (Some(StoredResult::Kept { content_type, bytes }), _) => {
@@ -54,7 +55,7 @@ fn answer<S: Store>(
         }
         (None, Status::FailedFinal) => Err(Refusal::from(failed(replay.error_code.as_ref()))),
         (Some(StoredResult::Digest { .. }) | None, _) => {
-            Err(Refusal::unavailable(key, original, "it was done; its answer is no longer, or was never, kept"))
+            Err(Refusal::unavailable(key, completed, original, "its answer is no longer, or was never, kept"))
         }
     }
 }

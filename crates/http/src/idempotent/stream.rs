@@ -33,23 +33,42 @@ impl HttpBody for Rest {
     }
 }
 
-/// A body that breaks off where its bytes are not those of the digest that announced it.
+/// A body that breaks off, before its last frame, where its bytes are not those of the digest that announced it.
+///
+/// Each frame waits for the next one: whoever reads by length alone would never ask what stands behind the last.
 pub(super) struct Proved {
     body: Body,
     hasher: Option<Sha256>,
     sha256: [u8; 32],
-    left: usize,
+    bytes_left: usize,
+    waiting: Option<Frame<Bytes>>,
 }
 
 impl Proved {
     pub(super) fn body(body: Body, sha256: [u8; 32], bytes_max: usize) -> Body {
-        Body::new(Self { body, hasher: Some(Sha256::new()), sha256, left: bytes_max })
+        Body::new(Self { body, hasher: Some(Sha256::new()), sha256, bytes_left: bytes_max, waiting: None })
+    }
+
+    /// Takes a frame in; the one before it may go out.
+    fn take(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, BoxError> {
+        if let Some(data) = frame.data_ref() {
+            self.bytes_left =
+                self.bytes_left.checked_sub(data.len()).ok_or("the body is larger than this route takes")?;
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(data);
+            }
+        }
+        Ok(self.waiting.replace(frame))
     }
 
     fn ended(&mut self) -> Option<Result<Frame<Bytes>, BoxError>> {
-        let hasher = self.hasher.take()?;
-        let same = <[u8; 32]>::from(hasher.finalize()) == self.sha256;
-        (!same).then(|| Err("the body is not the one that its Content-Digest announces".into()))
+        if let Some(hasher) = self.hasher.take()
+            && <[u8; 32]>::from(hasher.finalize()) != self.sha256
+        {
+            self.waiting = None;
+            return Some(Err("the body is not the one that its Content-Digest announces".into()));
+        }
+        self.waiting.take().map(Ok)
     }
 }
 
@@ -58,27 +77,25 @@ impl HttpBody for Proved {
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match Pin::new(&mut self.body).poll_frame(cx) {
-            Poll::Ready(Some(Ok(frame))) => {
-                if let Some(data) = frame.data_ref() {
-                    if data.len() > self.left {
-                        return Poll::Ready(Some(Err("the body is larger than this route takes".into())));
-                    }
-                    self.left -= data.len();
-                    if let Some(hasher) = &mut self.hasher {
-                        hasher.update(data);
+        loop {
+            match std::task::ready!(Pin::new(&mut self.body).poll_frame(cx)) {
+                Some(Ok(frame)) => {
+                    if let Some(taken) = self.take(frame).transpose() {
+                        return Poll::Ready(Some(taken));
                     }
                 }
-                Poll::Ready(Some(Ok(frame)))
+                Some(Err(cause)) => return Poll::Ready(Some(Err(cause.into()))),
+                None => return Poll::Ready(self.ended()),
             }
-            Poll::Ready(Some(Err(cause))) => Poll::Ready(Some(Err(cause.into()))),
-            Poll::Ready(None) => Poll::Ready(self.ended()),
-            Poll::Pending => Poll::Pending,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let waiting = self.waiting.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        match self.body.size_hint().exact() {
+            Some(rest) => SizeHint::with_exact(rest + waiting),
+            None => SizeHint::default(),
+        }
     }
 }
 
@@ -104,6 +121,9 @@ mod tests {
         assert_eq!(whole, "hello");
         assert!(Proved::body(Body::from("hellO"), right, 10).collect().await.is_err());
         assert!(Proved::body(Body::from("hello"), right, 4).collect().await.is_err());
+        // Not even one frame of a wrong body goes out before it is known to be wrong.
+        let mut wrong = Proved::body(Body::from("hellO"), right, 10);
+        assert!(wrong.frame().await.unwrap().is_err());
     }
 
     #[test]

@@ -34,6 +34,14 @@ pub struct BodyLimits {
     pub answer_bytes_max: usize,
 }
 
+impl BodyLimits {
+    /// Refuses a body that says itself that it is too large, before it is waited for.
+    pub(super) fn announced(&self, headers: &HeaderMap) -> Result<(), Error> {
+        let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+        if length.is_some_and(|length| length > self.bytes_max as u64) { Err(too_large(self)) } else { Ok(()) }
+    }
+}
+
 impl Default for BodyLimits {
     fn default() -> Self {
         Self {
@@ -95,10 +103,7 @@ impl Whole {
 
     /// Reads a request's body.
     pub(crate) async fn read(headers: &HeaderMap, body: Body, limits: &BodyLimits) -> Result<Self, Error> {
-        let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-        if announced.is_some_and(|length| length > limits.bytes_max as u64) {
-            return Err(too_large(limits));
-        }
+        limits.announced(headers)?;
         let read = tokio::time::timeout(limits.read_within, Self::read_all(body, limits)).await;
         read.unwrap_or_else(|_| {
             let what = format!("the body did not arrive within {} s", limits.read_within.as_secs());
