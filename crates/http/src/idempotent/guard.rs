@@ -28,7 +28,7 @@ use super::performed::Answered;
 use super::refusal::{Protocol, Refusal};
 use super::replay;
 use super::route::{Key, RouteSettings};
-use super::stream::{Proved, content_digest};
+use super::stream::{Proof, Proved, content_digest};
 use super::waiters::Waiters;
 use super::whole::Whole;
 use crate::caller::Caller;
@@ -63,6 +63,8 @@ pub(super) struct Admitted {
     pub(super) body: Body,
     pub(super) subject: Subject,
     pub(super) business_key: Option<Arc<str>>,
+    /// Whether the body that passes is the announced one.
+    pub(super) proof: Proof,
     /// What is held while the call is under way.
     pub(super) places: Places,
 }
@@ -71,6 +73,14 @@ pub(super) struct Admitted {
 pub(super) struct Places {
     pub(super) pass: Option<Pass>,
     pub(super) _permit: OwnedSemaphorePermit,
+}
+
+/// A body as it is sent on, and what is known of it.
+struct Taken {
+    subject: Subject,
+    body: Body,
+    business_key: Option<Arc<str>>,
+    proof: Proof,
 }
 
 /// What the first rows of the table say.
@@ -197,10 +207,10 @@ impl<S: Store> Guard<S> {
         let permit = self.permit()?;
         let key = self.operation_key(&key, &caller)?;
         let path = path_values(&mut parts).await;
-        let (subject, body, business_key) = self.read(&parts, &path, body).await?;
+        let Taken { subject, body, business_key, proof } = self.read(&parts, &path, body).await?;
         // Who is slow to send must not hold a place at the dependency, least of all its probe.
         let places = Places { pass: self.pass()?, _permit: permit };
-        let admitted = Admitted { key, caller, protocol, parts, body, subject, business_key, places };
+        let admitted = Admitted { key, caller, protocol, parts, body, subject, business_key, proof, places };
         Ok(Row::Admitted(Box::new(admitted)))
     }
 
@@ -234,12 +244,7 @@ impl<S: Store> Guard<S> {
     }
 
     /// Reads the body, or takes its announced digest for it.
-    async fn read(
-        &self,
-        parts: &Parts,
-        path: &PathValues,
-        body: Body,
-    ) -> Result<(Subject, Body, Option<Arc<str>>), Error> {
+    async fn read(&self, parts: &Parts, path: &PathValues, body: Body) -> Result<Taken, Error> {
         let settings = &self.inner.settings;
         let keys = self.inner.ledger.store().keyring();
         let around = around(parts, path, &self.inner.terms);
@@ -247,7 +252,8 @@ impl<S: Store> Guard<S> {
         if let Some(sha256) = announced.and_then(|value| content_digest(value.as_bytes())) {
             settings.body.announced(&parts.headers)?;
             let subject = Subject::hashed(around, sha256, &keys)?;
-            return Ok((subject, Proved::body(body, sha256, settings.body.bytes_max), None));
+            let (body, proof) = Proved::body(body, sha256, settings.body.bytes_max);
+            return Ok(Taken { subject, body, business_key: None, proof });
         }
         let mut whole = Whole::read(&parts.headers, body, &settings.body).await?;
         let mode = if whole.is_empty() { &Mode::Raw } else { &self.inner.terms.fingerprint };
@@ -261,7 +267,7 @@ impl<S: Store> Guard<S> {
             Some(pointer) => business_key(&whole.bytes()?, pointer),
             None => None,
         };
-        Ok((subject, Body::new(whole), business_key))
+        Ok(Taken { subject, body: Body::new(whole), business_key, proof: Proof::default() })
     }
 }
 

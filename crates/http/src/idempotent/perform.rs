@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use onefold_core::call::Happened;
 use onefold_core::error::UNEXPECTED;
 use onefold_core::ledger::Status;
 use onefold_core::operation::OperationKey;
@@ -66,7 +67,7 @@ impl<S: Store> Granted<S> {
         Fut: Future<Output = Answered> + Send + 'static,
     {
         let Self { guard, performing, admitted } = self;
-        let Admitted { key, protocol, parts, body, places, .. } = admitted;
+        let Admitted { key, protocol, parts, body, places, proof, .. } = admitted;
         let flight = guard.inner.flights.begin(key.clone());
         let request = Request::from_parts(parts, body);
         let (inner, of) = (Arc::clone(&guard.inner), key.clone());
@@ -75,8 +76,9 @@ impl<S: Store> Granted<S> {
             let began = Instant::now();
             let answered = match attempt.may_send() {
                 Ok(()) => perform(request).await,
-                Err(late) => Err(Unanswered::not_sent(onefold_core::call::Happened::Timeout, late.to_string()).by_us()),
+                Err(late) => Err(Unanswered::not_sent(Happened::Timeout, late.to_string()).by_us()),
             };
+            let answered = if proof.failed() { Err(not_the_body()) } else { answered };
             let ending = conclude(answered, &inner.settings, &of, protocol).await;
             timed(ending, began.elapsed())
         };
@@ -86,6 +88,11 @@ impl<S: Store> Granted<S> {
         flight.land(landed);
         ended
     }
+}
+
+/// Whatever the upstream says of half a body, it may have acted on it.
+fn not_the_body() -> Unanswered {
+    Unanswered::lost(Happened::Reset, "the body was not the one that its Content-Digest announces").by_us()
 }
 
 /// What the attempt said, and how long the upstream took.

@@ -1,6 +1,8 @@
 //! Bodies that pass: the rest behind what was read, and one that proves its digest on the way.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use axum::BoxError;
@@ -42,18 +44,37 @@ pub(super) struct Proved {
     sha256: [u8; 32],
     bytes_left: usize,
     waiting: Option<Frame<Bytes>>,
+    proof: Proof,
+}
+
+/// Whether a body that passes turned out to be another one than announced.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Proof(Arc<AtomicBool>);
+
+impl Proof {
+    pub(super) fn failed(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Proved {
-    pub(super) fn body(body: Body, sha256: [u8; 32], bytes_max: usize) -> Body {
-        Body::new(Self { body, hasher: Some(Sha256::new()), sha256, bytes_left: bytes_max, waiting: None })
+    pub(super) fn body(body: Body, sha256: [u8; 32], bytes_max: usize) -> (Body, Proof) {
+        let proof = Proof::default();
+        let hasher = Some(Sha256::new());
+        let proved = Self { body, hasher, sha256, bytes_left: bytes_max, waiting: None, proof: proof.clone() };
+        (Body::new(proved), proof)
+    }
+
+    fn broken(&self, why: &'static str) -> BoxError {
+        self.proof.0.store(true, Ordering::Release);
+        why.into()
     }
 
     /// Takes a frame in; the one before it may go out.
     fn take(&mut self, frame: Frame<Bytes>) -> Result<Option<Frame<Bytes>>, BoxError> {
         if let Some(data) = frame.data_ref() {
-            self.bytes_left =
-                self.bytes_left.checked_sub(data.len()).ok_or("the body is larger than this route takes")?;
+            let left = self.bytes_left.checked_sub(data.len());
+            self.bytes_left = left.ok_or_else(|| self.broken("the body is larger than this route takes"))?;
             if let Some(hasher) = &mut self.hasher {
                 hasher.update(data);
             }
@@ -66,7 +87,7 @@ impl Proved {
             && <[u8; 32]>::from(hasher.finalize()) != self.sha256
         {
             self.waiting = None;
-            return Some(Err("the body is not the one that its Content-Digest announces".into()));
+            return Some(Err(self.broken("the body is not the one that its Content-Digest announces")));
         }
         self.waiting.take().map(Ok)
     }
@@ -84,7 +105,10 @@ impl HttpBody for Proved {
                         return Poll::Ready(Some(taken));
                     }
                 }
-                Some(Err(cause)) => return Poll::Ready(Some(Err(cause.into()))),
+                Some(Err(cause)) => {
+                    self.broken("the body broke off");
+                    return Poll::Ready(Some(Err(cause.into())));
+                }
                 None => return Poll::Ready(self.ended()),
             }
         }
@@ -117,13 +141,15 @@ mod tests {
     #[tokio::test]
     async fn a_body_proves_its_digest_or_breaks_off() {
         let right: [u8; 32] = Sha256::digest(b"hello").into();
-        let whole = Proved::body(Body::from("hello"), right, 10).collect().await.unwrap().to_bytes();
-        assert_eq!(whole, "hello");
-        assert!(Proved::body(Body::from("hellO"), right, 10).collect().await.is_err());
-        assert!(Proved::body(Body::from("hello"), right, 4).collect().await.is_err());
-        // Not even one frame of a wrong body goes out before it is known to be wrong.
-        let mut wrong = Proved::body(Body::from("hellO"), right, 10);
-        assert!(wrong.frame().await.unwrap().is_err());
+        let (body, proof) = Proved::body(Body::from("hello"), right, 10);
+        assert_eq!(body.collect().await.unwrap().to_bytes(), "hello");
+        assert!(!proof.failed());
+        for (sent, bytes_max) in [("hellO", 10), ("hello", 4), ("hell", 10)] {
+            let (mut body, proof) = Proved::body(Body::from(sent), right, bytes_max);
+            // Not even one frame of a wrong body goes out before it is known to be wrong.
+            assert!(body.frame().await.unwrap().is_err());
+            assert!(proof.failed(), "{sent}");
+        }
     }
 
     #[test]

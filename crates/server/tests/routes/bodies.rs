@@ -12,6 +12,7 @@ through_both!(
     trailers_pass_both_ways_and_are_replayed,
     an_empty_answer_is_replayed_empty,
     http_2_is_spoken_too,
+    a_body_with_its_digest_passes_as_it_comes_and_a_wrong_one_never_arrives,
 );
 
 async fn every_body_reaches_the_upstream_as_it_came(door: Door) {
@@ -65,4 +66,19 @@ async fn http_2_is_spoken_too(door: Door) {
     assert_eq!((first.version, first.status.as_u16()), (Version::HTTP_2, 201));
     let again = door.pay("k").send().await;
     assert_eq!((again.version, again.replayed(), again.body), (Version::HTTP_11, true, first.body));
+}
+
+async fn a_body_with_its_digest_passes_as_it_comes_and_a_wrong_one_never_arrives(door: Door) {
+    // Of "hello", by RFC 9530.
+    let digest = "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:";
+    let upload =
+        |key: &str, body: &'static str| door.pay(key).at("/uploads").header("content-digest", digest).body(body);
+    assert_eq!(upload("right", "hello").send().await.json()["got"], 5);
+    assert!(upload("right", "hello").send().await.replayed());
+    // Without the digest it is the same request.
+    assert!(door.pay("right").at("/uploads").body("hello").send().await.replayed());
+    let wrong = upload("wrong", "hellO").send().await;
+    assert!(wrong.status.is_server_error() && wrong.header("onefold-outcome") == Some("unknown"), "{wrong:?}");
+    assert_eq!(upload("wrong", "hello").send().await.problem(), (409, "OUTCOME_UNKNOWN".to_owned()));
+    assert_eq!(door.provider.count(), 1);
 }

@@ -45,7 +45,8 @@ pub(crate) struct Gateway {
 }
 
 /// Routes that every door has: `/payments` escalates what is unknown, `/notices` sends the provider its key, `/optional`
-/// takes requests without a key, `/trusting` believes the provider, `/anyone` asks nobody who calls.
+/// takes requests without a key, `/trusting` believes the provider, `/anyone` asks nobody who calls,
+/// `/accounts/{id}` varies in its path, `/uploads` passes bodies as they come.
 fn routes(ledger: &Ledger<Store>, provider: &Provider) -> Router {
     let payments = ledger.idempotent(identified(Route::external_command("payments"))).unwrap();
     let notices = identified(Route::external_command("notices")).on_unknown(same_key()).settings(|settings| {
@@ -56,6 +57,9 @@ fn routes(ledger: &Ledger<Store>, provider: &Provider) -> Router {
     let trusting = identified(Route::external_command("trusting"))
         .settings(|settings| settings.answers = Answers::default().trusting_upstream());
     let trusting = ledger.idempotent(trusting).unwrap();
+    let accounts = ledger.idempotent(identified(Route::external_command("accounts"))).unwrap();
+    let uploads = identified(Route::external_command("uploads")).settings(|settings| settings.streams = true);
+    let uploads = ledger.idempotent(uploads).unwrap();
     let anyone = Route::external_command("anyone").settings(limits);
     let anyone = ledger.idempotent(anyone).unwrap();
     let behind = |layer: IdempotentLayer<Store>| any_service(provider.router()).layer(layer);
@@ -65,6 +69,8 @@ fn routes(ledger: &Ledger<Store>, provider: &Provider) -> Router {
         .route("/optional", behind(optional))
         .route("/trusting", behind(trusting))
         .route("/anyone", behind(anyone))
+        .route("/accounts/{id}", behind(accounts))
+        .route("/uploads", behind(uploads))
 }
 
 fn same_key() -> onefold_core::effect::SameKey {
@@ -223,6 +229,8 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         ("optional", &auth, "key = \"optional\""),
         ("trusting", &auth, "trust_effect_header = true"),
         ("anyone", "caller = \"anonymous\"", ""),
+        ("uploads", &auth, "streams = true"),
+        ("accounts", &auth, ""),
     ];
     let asked = format!(
         "on_unknown = {{ ask = \"GET http://{upstream}/lookup/{{key}}\", took_hold = \"/items/id\", result = \"/items\", \
@@ -242,8 +250,9 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
     for (name, caller, more) in routes {
         let _ = write!(
             text,
-            "\n[[route]]\nname = \"{name}\"\nmatch = \"* /{name}\"\nupstream = \"http://{upstream}\"\n\
-             class = \"external-command\"\nbody_read_timeout = \"2s\"\n{caller}\n{more}\n"
+            "\n[[route]]\nname = \"{name}\"\nmatch = \"* /{name}{}\"\nupstream = \"http://{upstream}\"\n\
+             class = \"external-command\"\nbody_read_timeout = \"2s\"\n{caller}\n{more}\n",
+            if name == "accounts" { "/{id}" } else { "" },
         );
     }
     text

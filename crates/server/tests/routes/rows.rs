@@ -210,6 +210,11 @@ async fn a_final_failure_is_replayed(door: Door) {
     assert_eq!((again.status, again.replayed(), &again.body), (first.status, true, &first.body));
     assert_eq!(door.provider.count(), 1);
     assert!(door.incidents().await.is_empty(), "a declined card is an outcome");
+    // Whom nobody identified must not take a refusal for done.
+    assert_eq!(door.pay("k").at("/anyone").script("status=402").send().await.status.as_u16(), 402);
+    let anyone = door.pay("k").at("/anyone").send().await;
+    assert_eq!(anyone.problem(), (409, "RESULT_UNAVAILABLE".to_owned()));
+    assert_eq!((&anyone.json()["completed"], &anyone.json()["originalStatus"]), (&false.into(), &402.into()));
 }
 
 async fn a_failure_that_may_be_retried_is_performed_again_after_its_backoff(door: Door) {

@@ -4,7 +4,8 @@ use crate::door::{Door, through_both};
 
 through_both!(
     another_caller_with_the_same_key_has_its_own_operation,
-    another_route_with_the_same_key_is_another_operation
+    another_route_with_the_same_key_is_another_operation,
+    one_key_for_two_paths_of_a_route_is_422,
 );
 
 async fn another_caller_with_the_same_key_has_its_own_operation(door: Door) {
@@ -23,4 +24,12 @@ async fn another_route_with_the_same_key_is_another_operation(door: Door) {
     assert!(!door.pay("k").send().await.replayed());
     assert!(!door.pay("k").at("/trusting").send().await.replayed());
     assert_eq!(door.provider.count(), 2);
+}
+
+async fn one_key_for_two_paths_of_a_route_is_422(door: Door) {
+    let paid = |account: u8| door.pay("k").at(&format!("/accounts/{account}"));
+    assert_eq!(paid(1).send().await.status.as_u16(), 201);
+    assert!(paid(1).send().await.replayed());
+    assert_eq!(paid(2).send().await.problem(), (422, "IDEMPOTENCY_KEY_REUSED".to_owned()));
+    assert_eq!(door.provider.count(), 1);
 }
