@@ -105,6 +105,8 @@ async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Resp
         Err(refusal) => return *refusal,
     };
     parts.extensions.insert(caller);
+    let values = entry.pattern.values(parts.uri.path());
+    parts.extensions.insert(values);
     let mut request = Request::from_parts(parts, body);
     // Only what passes through anyway may become another protocol: a key that is required stays required.
     let has_key = request.headers().contains_key(&entry.key_header);

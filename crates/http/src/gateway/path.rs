@@ -15,6 +15,13 @@ pub(super) fn segments(path: &str) -> Option<Vec<String>> {
     rest.split('/').map(segment).collect()
 }
 
+/// The segments of a path as they were sent, for one that [`segments`] takes.
+pub(super) fn raw(path: &str) -> Vec<&str> {
+    let rest = path.strip_prefix('/').unwrap_or(path);
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.is_empty() { Vec::new() } else { rest.split('/').collect() }
+}
+
 fn segment(raw: &str) -> Option<String> {
     if raw == "." || raw == ".." || raw.starts_with("..;") || raw.starts_with(".;") {
         return None;

@@ -12,7 +12,7 @@ use onefold_core::{Error, Result};
 use super::forward::Forward;
 use super::peer::TrustedProxies;
 use crate::caller::Identify;
-use crate::idempotent::{Answered, Guard};
+use crate::idempotent::{Answered, Guard, PathValues};
 
 /// Sends a request on, once.
 pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered> + Send>;
@@ -173,6 +173,16 @@ impl Pattern {
         named.filter(|_| !self.more).map(|path| if path.is_empty() { "/".to_owned() } else { path })
     }
 
+    /// What stands where this pattern varies, as it was sent: each `{name}`, then the whole rest behind a `*`. The path
+    /// is one that fits.
+    pub(super) fn values(&self, path: &str) -> PathValues {
+        let sent = super::path::raw(path);
+        let (fixed, rest) = sent.split_at(self.segments.len().min(sent.len()));
+        let varies = |(wanted, segment): (&Segment, &&str)| (*wanted == Segment::Any).then(|| (*segment).to_owned());
+        let named = self.segments.iter().zip(fixed).filter_map(varies);
+        PathValues(named.chain(self.more.then(|| rest.join("/"))).collect())
+    }
+
     fn fits(&self, method: &Method, segments: &[String]) -> bool {
         let long_enough = segments.len() == self.segments.len() || self.more && segments.len() > self.segments.len();
         let fits = |(wanted, segment): (&Segment, &String)| match wanted {
@@ -224,6 +234,22 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let segments = path::segments(asked).unwrap();
             assert_eq!(Pattern::parse(pattern).unwrap().fits(&method, &segments), fits, "{pattern} {method} {asked}");
+        }
+    }
+
+    #[test]
+    fn what_a_path_varies_in_is_told_as_it_was_sent() {
+        let rows: [(&str, &str, &[&str]); 7] = [
+            ("POST /payments", "/payments/", &[]),
+            ("POST /accounts/{id}/payments", "/accounts/1/payments", &["1"]),
+            ("POST /accounts/{id}/payments", "/accounts/%31/payments/", &["%31"]),
+            ("POST /{a}/x/{b}", "/1/x/2", &["1", "2"]),
+            ("* /files/*", "/files", &[""]),
+            ("* /{of}/*", "/me/a/b/", &["me", "a/b"]),
+            ("* /*", "/", &[""]),
+        ];
+        for (pattern, asked, values) in rows {
+            assert_eq!(Pattern::parse(pattern).unwrap().values(asked).0, values, "{pattern} {asked}");
         }
     }
 
