@@ -110,7 +110,7 @@ async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Resp
     let mut request = Request::from_parts(parts, body);
     // Only what passes through anyway may become another protocol: a key that is required stays required.
     let has_key = request.headers().contains_key(&entry.key_header);
-    let upgrades = !has_key && request.method() == Method::GET && upgrade::wanted(&request).is_some();
+    let upgrades = !has_key && request.method() == Method::GET && upgrade::wanted(&request);
     match &entry.guard {
         Some(guard) if !upgrades => {
             hop::strip(request.headers_mut());

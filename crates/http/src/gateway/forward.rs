@@ -62,10 +62,8 @@ impl Forward {
 
     /// Sends on a request that nothing guards; no answer becomes a problem.
     pub async fn pass(&self, request: Request<Body>) -> Response {
-        let sent = match upgrade::wanted(&request) {
-            Some(protocol) => upgrade::pass(self, request, protocol).await,
-            None => self.plain(request).await,
-        };
+        let sent =
+            if upgrade::wanted(&request) { upgrade::pass(self, request).await } else { self.plain(request).await };
         sent.unwrap_or_else(Lost::into_problem)
     }
 
@@ -85,7 +83,7 @@ impl Forward {
         Ok(response.map(Body::new))
     }
 
-    /// Sends on a request that asks for another protocol, without removing what asks for it.
+    /// Sends on a request that asks for a web socket, without removing what asks for it.
     pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
         self.deliver(&self.upgrading, request).await
     }

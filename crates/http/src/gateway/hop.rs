@@ -3,8 +3,9 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers of one connection, whatever `Connection` says.
-const OF_ONE_CONNECTION: [HeaderName; 8] = [
+const OF_ONE_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -65,6 +66,7 @@ mod tests {
             ("te", "trailers;q=0.5, gzip"),
             ("transfer-encoding", "chunked"),
             ("upgrade", "websocket"),
+            ("http2-settings", "AAMAAABkAAQAAP__"),
             ("trailer", "x-sum"),
             ("x-yours", "2"),
         ] {
