@@ -60,7 +60,7 @@ impl Forward {
         self.plain(request).await.map_err(Lost::into_unanswered)
     }
 
-    /// Sends on a request that nothing guards; no answer becomes a problem.
+    /// Sends on a request that nothing guards, and makes a web socket of it where the gateway noted that; no answer becomes a problem.
     pub async fn pass(&self, request: Request<Body>) -> Response {
         let sent =
             if upgrade::wanted(&request) { upgrade::pass(self, request).await } else { self.plain(request).await };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderName, Method, Request};
+use axum::http::{HeaderName, Method, Request, header};
 use axum::response::Response;
 use onefold_core::error::DECLARATION_INVALID;
 use onefold_core::ports::{BoxFuture, Store};
@@ -97,6 +97,12 @@ impl Table {
     /// Headers that name a tenant on some route.
     pub(super) fn tenant_headers(&self) -> impl Iterator<Item = &HeaderName> {
         self.entries.iter().filter_map(|entry| entry.tenant_header.as_ref())
+    }
+
+    /// Whether some route reads this header: its key, its tenant, or who calls.
+    pub(super) fn reads(&self, name: &HeaderName) -> bool {
+        let of_route = |entry: &Arc<Entry>| entry.key_header == *name || entry.tenant_header.as_ref() == Some(name);
+        [header::AUTHORIZATION, header::COOKIE, header::HOST].contains(name) || self.entries.iter().any(of_route)
     }
 
     pub(super) fn find(&self, method: &Method, segments: &[String]) -> Found {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Version, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use axum::response::Response;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -22,12 +22,29 @@ pub(super) struct Place(#[expect(dead_code, reason = "held, not read")] pub(supe
 
 const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
 
-/// Whether a request asks for a web socket, beside whatever else. Only HTTP/1.1 requests can.
+/// A request that asks for a web socket.
+#[derive(Clone, Copy)]
+struct Wanted;
+
+/// Notes whether a request asks for a web socket, because the headers that do so end here.
+pub(super) fn note(request: &mut Request<Body>) {
+    if asks(request) {
+        request.extensions_mut().insert(Wanted);
+    }
+}
+
+/// Whether a request was noted to ask for a web socket.
 pub(super) fn wanted(request: &Request<Body>) -> bool {
+    request.extensions().get::<Wanted>().is_some()
+}
+
+/// Beside whatever else it asks for. Only a GET of HTTP/1.1 can.
+fn asks(request: &Request<Body>) -> bool {
     let names = |name: &HeaderName, wanted: &str| {
         hop::tokens(request.headers(), name).any(|token| token.eq_ignore_ascii_case(wanted))
     };
-    request.version() == Version::HTTP_11
+    request.method() == Method::GET
+        && request.version() == Version::HTTP_11
         && names(&header::CONNECTION, "upgrade")
         && names(&header::UPGRADE, "websocket")
 }
@@ -37,7 +54,6 @@ pub(super) async fn pass(forward: &Forward, mut request: Request<Body>) -> Resul
     let client = hyper::upgrade::on(&mut request);
     let place = request.extensions().get::<Place>().cloned();
     let headers = request.headers_mut();
-    hop::strip(headers);
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(header::UPGRADE, WEBSOCKET);
     let mut response = forward.deliver_upgrading(request).await?;
