@@ -5,6 +5,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `listen`, `tls` | connections within limits, TCP or a Unix socket, TLS, a drain before the end |
+//! | `first` | the first bytes of a connection come in time |
 //! | `strict` | a head that gives its body two lengths is refused |
 //! | `door` | one request: what is refused, who calls, which route, guarded or passed on |
 //! | `table`, `path` | which route a request belongs to; paths that could mean two things are refused |
@@ -12,10 +13,11 @@
 //! | `forward`, `lent` | sends a request on and says whether a byte of it left |
 //! | `upstream`, `connect` | which upstream is next; connections to it |
 //! | `hop`, `forwarded`, `peer` | headers that end here, headers that say who was before us, who that is |
-//! | `upgrade` | connections that become something else, such as a web socket |
+//! | `upgrade` | connections that become web sockets, and nothing else |
 
 mod connect;
 mod door;
+mod first;
 mod forward;
 mod forwarded;
 mod hop;
@@ -32,6 +34,7 @@ mod upstream;
 
 pub use connect::{Connect, Protocol};
 pub use door::Gateway;
+pub use first::FirstBytes;
 pub use forward::Forward;
 pub use listen::{Limits, ListenAt, Listener};
 pub use peer::{ClientCertificate, Peer, Transport, TrustedProxies};

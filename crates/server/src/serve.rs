@@ -13,6 +13,7 @@ use hyper_util::service::TowerToHyperService;
 use onefold_core::error::{ADDRESS_UNAVAILABLE, CONFIGURATION_INVALID};
 use onefold_core::ports::Faults;
 use onefold_core::{Error, Result};
+use onefold_http::gateway::FirstBytes;
 use onefold_runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -26,7 +27,7 @@ use crate::gateway::Running;
 use crate::identity::{Credentials, first_token};
 use crate::measure;
 
-/// How long a client may take to send its headers.
+/// How long a client may take to send its first bytes, and then its headers.
 const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often a silent HTTP/2 client is asked whether it is still there.
@@ -102,7 +103,8 @@ impl Server {
                 .max_concurrent_streams(256)
                 .keep_alive_interval(KEEP_ALIVE)
                 .keep_alive_timeout(HEADERS_WITHIN);
-            let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service).into_owned();
+            let stream = TokioIo::new(FirstBytes::new(stream, HEADERS_WITHIN));
+            let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
             let watched = graceful.watch(connection);
             tokio::spawn(async move {
                 // A client that hangs up or speaks nonsense ends its own connection only.

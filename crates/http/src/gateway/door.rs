@@ -51,6 +51,9 @@ impl Gateway {
             Ok(Found::Otherwise(_)) => Arc::from("otherwise"),
             Ok(Found::Nowhere) | Err(_) => Arc::from("none"),
         };
+        // Before anything is said in headers here: nothing of that is the client's to remove.
+        upgrade::note(&mut request);
+        hop::strip_but(request.headers_mut(), |name| table.reads(name) || forwarded::tells(name));
         let correlation = Correlation::of(request.headers(), Some(route.to_string()));
         let id = HeaderValue::from_str(&correlation.0).ok();
         if let Some(id) = &id {
@@ -105,13 +108,14 @@ async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Resp
         Err(refusal) => return *refusal,
     };
     parts.extensions.insert(caller);
-    let mut request = Request::from_parts(parts, body);
+    let values = entry.pattern.values(parts.uri.path());
+    parts.extensions.insert(values);
+    let request = Request::from_parts(parts, body);
     // Only what passes through anyway may become another protocol: a key that is required stays required.
     let has_key = request.headers().contains_key(&entry.key_header);
-    let upgrades = !has_key && request.method() == Method::GET && upgrade::wanted(&request).is_some();
+    let upgrades = !has_key && upgrade::wanted(&request);
     match &entry.guard {
         Some(guard) if !upgrades => {
-            hop::strip(request.headers_mut());
             let forward = Arc::clone(&entry.forward);
             // The call runs elsewhere, in the same trace.
             let span = tracing::Span::current();

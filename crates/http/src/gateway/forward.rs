@@ -9,9 +9,11 @@ use axum::http::{HeaderValue, Request, StatusCode, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use onefold_core::Error;
 use onefold_core::call::{Happened, Sent};
 use onefold_core::error::{DOWNSTREAM_TIMEOUT, REQUEST_BODY_INVALID, UPSTREAM_UNREACHABLE};
+use tokio::time::Instant;
 
 use super::connect::{Connect, Protocol, Web};
 use super::lent::{Home, Lent};
@@ -60,12 +62,10 @@ impl Forward {
         self.plain(request).await.map_err(Lost::into_unanswered)
     }
 
-    /// Sends on a request that nothing guards; no answer becomes a problem.
+    /// Sends on a request that nothing guards, and makes a web socket of it where the gateway noted that; no answer becomes a problem.
     pub async fn pass(&self, request: Request<Body>) -> Response {
-        let sent = match upgrade::wanted(&request) {
-            Some(protocol) => upgrade::pass(self, request, protocol).await,
-            None => self.plain(request).await,
-        };
+        let sent =
+            if upgrade::wanted(&request) { upgrade::pass(self, request).await } else { self.plain(request).await };
         sent.unwrap_or_else(Lost::into_problem)
     }
 
@@ -85,7 +85,7 @@ impl Forward {
         Ok(response.map(Body::new))
     }
 
-    /// Sends on a request that asks for another protocol, without removing what asks for it.
+    /// Sends on a request that asks for a web socket, without removing what asks for it.
     pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
         self.deliver(&self.upgrading, request).await
     }
@@ -94,16 +94,13 @@ impl Forward {
         let (mut parts, body) = request.into_parts();
         forwarded::via(&mut parts.headers, parts.version);
         let home = Home::new(body);
-        let sent = self.turn(web, &parts, &home);
-        let answered = match tokio::time::timeout(self.within, sent).await {
-            Ok(answered) => answered,
-            Err(_) => Err(Unanswered::lost(Happened::Timeout, "the upstream did not answer in time")),
-        };
+        let answered = self.turn(web, &parts, &home).await;
         answered.map_err(|unanswered| if home.broke() { Lost::Broken } else { Lost::Unanswered(unanswered) })
     }
 
     /// Tries one upstream after the other, for as long as nothing was sent.
     async fn turn(&self, web: &Web<Lent>, parts: &Parts, home: &Home) -> Result<Response<Incoming>, Unanswered> {
+        let until = Instant::now() + self.within;
         let mut last = Unanswered::not_sent(Happened::NoConnection, "no upstream could be reached");
         for at in self.upstreams.order() {
             let Some(upstream) = self.upstreams.get(at) else { continue };
@@ -111,18 +108,24 @@ impl Forward {
             let Some(head) = self.head(parts, upstream) else {
                 return Err(Unanswered::not_sent(Happened::NoConnection, "the request has no address at the upstream"));
             };
-            match web.request(Request::from_parts(head, body)).await {
-                Ok(response) => {
+            let mut request = Request::from_parts(head, body);
+            let connection = capture_connection(&mut request);
+            match tokio::time::timeout_at(until, web.request(request)).await {
+                Ok(Ok(response)) => {
                     self.upstreams.reached(at, Reached::Yes);
                     return Ok(response);
                 }
-                Err(cause) => last = lost(&cause),
+                Ok(Err(cause)) => last = lost(&cause),
+                Err(_) => last = late(&connection),
             }
             if last.sent == Sent::Something {
                 return Err(last);
             }
             self.upstreams.reached(at, Reached::No);
             tracing::warn!(upstream = %upstream.host().to_str().unwrap_or_default(), "an upstream cannot be reached");
+            if Instant::now() >= until {
+                break;
+            }
         }
         Err(last)
     }
@@ -158,6 +161,14 @@ fn lost(cause: &legacy::Error) -> Unanswered {
         return Unanswered::lost(Happened::Undecodable, "the upstream's answer cannot be read");
     }
     Unanswered::lost(Happened::Reset, "the connection to the upstream ended before its answer")
+}
+
+/// Why no answer came in time. A request that got no connection was not sent.
+fn late(connection: &CaptureConnection) -> Unanswered {
+    if connection.connection_metadata().is_none() {
+        return Unanswered::not_sent(Happened::NoConnection, "no connection to the upstream was made in time");
+    }
+    Unanswered::lost(Happened::Timeout, "the upstream did not answer in time")
 }
 
 /// Why there is no answer.

@@ -27,6 +27,11 @@ const CLAIMS: [HeaderName; 12] = [
     HeaderName::from_static("x-real-ip"),
 ];
 
+/// Whether a header says where a request came from.
+pub(super) fn tells(name: &HeaderName) -> bool {
+    *name == header::VIA || CLAIMS.contains(name)
+}
+
 /// Says who the client is. What the client says of itself is dropped, unless it is a proxy whose word is taken.
 pub(super) fn announce(parts: &mut Parts, trusted: &TrustedProxies) {
     let peer = parts.extensions.get::<Peer>().copied();

@@ -3,8 +3,9 @@
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Headers of one connection, whatever `Connection` says.
-const OF_ONE_CONNECTION: [HeaderName; 8] = [
+const OF_ONE_CONNECTION: [HeaderName; 9] = [
     header::CONNECTION,
+    HeaderName::from_static("http2-settings"),
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
     header::PROXY_AUTHENTICATE,
@@ -16,9 +17,16 @@ const OF_ONE_CONNECTION: [HeaderName; 8] = [
 
 /// Removes what belongs to the connection that a message came on; `TE: trailers` stays, because trailers pass.
 pub(super) fn strip(headers: &mut HeaderMap) {
+    strip_but(headers, |_| false);
+}
+
+/// The same, but what `Connection` names stays where it is `kept`: a sender may not take away what is meant for us, or
+/// what others say of it.
+pub(super) fn strip_but(headers: &mut HeaderMap, kept: impl Fn(&HeaderName) -> bool) {
     let trailers = tokens(headers, &header::TE).any(|token| token.eq_ignore_ascii_case("trailers"));
     let named: Vec<HeaderName> = tokens(headers, &header::CONNECTION)
         .filter_map(|token| HeaderName::from_bytes(token.as_bytes()).ok())
+        .filter(|name| !kept(name))
         .collect();
     for name in named.iter().chain(&OF_ONE_CONNECTION) {
         headers.remove(name);
@@ -65,6 +73,7 @@ mod tests {
             ("te", "trailers;q=0.5, gzip"),
             ("transfer-encoding", "chunked"),
             ("upgrade", "websocket"),
+            ("http2-settings", "AAMAAABkAAQAAP__"),
             ("trailer", "x-sum"),
             ("x-yours", "2"),
         ] {
@@ -74,6 +83,16 @@ mod tests {
         let mut left: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
         left.sort_unstable();
         assert_eq!(left, [("te", "trailers"), ("trailer", "x-sum"), ("x-yours", "2")]);
+    }
+
+    #[test]
+    fn what_is_kept_stays_whatever_connection_says() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("connection", "x-key, x-mine, te"), ("x-key", "k"), ("x-mine", "1"), ("te", "gzip")] {
+            headers.append(name, value.parse().unwrap());
+        }
+        strip_but(&mut headers, |name| name == "x-key" || name == "te");
+        assert_eq!(headers, HeaderMap::from_iter([("x-key".parse().unwrap(), "k".parse().unwrap())]));
     }
 
     #[test]

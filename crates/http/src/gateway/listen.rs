@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::door::Gateway;
+use super::first::FirstBytes;
 use super::peer::{ClientCertificate, Peer, Transport};
 use super::strict::Strict;
 use super::tls::{ServerTls, subject};
@@ -233,8 +234,8 @@ impl Connection {
             }
             router.clone().oneshot(request)
         });
-        let connection =
-            builder(limits).serve_connection_with_upgrades(TokioIo::new(Strict::new(stream)), service).into_owned();
+        let stream = TokioIo::new(Strict::new(FirstBytes::new(stream, limits.headers_within)));
+        let connection = builder(limits).serve_connection_with_upgrades(stream, service).into_owned();
         // A client that hangs up or speaks nonsense ends its own connection only.
         if let Err(cause) = watcher.watch(connection).await {
             tracing::debug!(cause = %cause, "connection ended");

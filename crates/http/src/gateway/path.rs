@@ -5,7 +5,8 @@
 /// A slash at the end is not a segment: an upstream may not care about it, so neither does a guard.
 pub(super) fn segments(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix('/')?;
-    if path.contains("//") || path.contains(['\\', '#']) || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
+    // What follows a semicolon belongs to the segment for some and is dropped by others.
+    if path.contains("//") || path.contains(['\\', '#', ';']) || path.bytes().any(|byte| byte <= b' ' || byte == 0x7f) {
         return None;
     }
     let rest = rest.strip_suffix('/').unwrap_or(rest);
@@ -15,8 +16,15 @@ pub(super) fn segments(path: &str) -> Option<Vec<String>> {
     rest.split('/').map(segment).collect()
 }
 
+/// The segments of a path as they were sent, for one that [`segments`] takes.
+pub(super) fn raw(path: &str) -> Vec<&str> {
+    let rest = path.strip_prefix('/').unwrap_or(path);
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.is_empty() { Vec::new() } else { rest.split('/').collect() }
+}
+
 fn segment(raw: &str) -> Option<String> {
-    if raw == "." || raw == ".." || raw.starts_with("..;") || raw.starts_with(".;") {
+    if raw == "." || raw == ".." {
         return None;
     }
     let mut decoded = Vec::with_capacity(raw.len());
@@ -27,8 +35,8 @@ fn segment(raw: &str) -> Option<String> {
             continue;
         }
         let byte = hex(bytes.next()?)? << 4 | hex(bytes.next()?)?;
-        // A dot, a slash or a percent sign that is encoded is one that somebody else would decode.
-        if matches!(byte, b'.' | b'/' | b'\\' | b'%') || byte < b' ' || byte == 0x7f {
+        // A dot, a slash, a semicolon or a percent sign that is encoded is one that somebody else would decode.
+        if matches!(byte, b'.' | b'/' | b'\\' | b';' | b'%') || byte < b' ' || byte == 0x7f {
             return None;
         }
         decoded.push(byte);
@@ -65,6 +73,11 @@ mod tests {
             "/a%zz",
             "/a%252e",
             "/..;/a",
+            "/a;b",
+            "/a;/b",
+            "/a/;v=1",
+            "/a%3bb",
+            "/a%3B/b",
             "a",
             "",
             "*",

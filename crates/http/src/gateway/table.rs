@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderName, Method, Request};
+use axum::http::{HeaderName, Method, Request, header};
 use axum::response::Response;
 use onefold_core::error::DECLARATION_INVALID;
 use onefold_core::ports::{BoxFuture, Store};
@@ -12,7 +12,7 @@ use onefold_core::{Error, Result};
 use super::forward::Forward;
 use super::peer::TrustedProxies;
 use crate::caller::Identify;
-use crate::idempotent::{Answered, Guard};
+use crate::idempotent::{Answered, Guard, PathValues};
 
 /// Sends a request on, once.
 pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered> + Send>;
@@ -99,6 +99,12 @@ impl Table {
         self.entries.iter().filter_map(|entry| entry.tenant_header.as_ref())
     }
 
+    /// Whether some route reads this header: its key, its tenant, or who calls.
+    pub(super) fn reads(&self, name: &HeaderName) -> bool {
+        let of_route = |entry: &Arc<Entry>| entry.key_header == *name || entry.tenant_header.as_ref() == Some(name);
+        [header::AUTHORIZATION, header::COOKIE, header::HOST].contains(name) || self.entries.iter().any(of_route)
+    }
+
     pub(super) fn find(&self, method: &Method, segments: &[String]) -> Found {
         let route = self.entries.iter().find(|entry| entry.pattern.fits(method, segments));
         match (route, &self.otherwise) {
@@ -173,6 +179,16 @@ impl Pattern {
         named.filter(|_| !self.more).map(|path| if path.is_empty() { "/".to_owned() } else { path })
     }
 
+    /// What stands where this pattern varies, as it was sent: each `{name}`, then the whole rest behind a `*`. The path
+    /// is one that fits.
+    pub(super) fn values(&self, path: &str) -> PathValues {
+        let sent = super::path::raw(path);
+        let (fixed, rest) = sent.split_at(self.segments.len().min(sent.len()));
+        let varies = |(wanted, segment): (&Segment, &&str)| (*wanted == Segment::Any).then(|| (*segment).to_owned());
+        let named = self.segments.iter().zip(fixed).filter_map(varies);
+        PathValues(named.chain(self.more.then(|| rest.join("/"))).collect())
+    }
+
     fn fits(&self, method: &Method, segments: &[String]) -> bool {
         let long_enough = segments.len() == self.segments.len() || self.more && segments.len() > self.segments.len();
         let fits = |(wanted, segment): (&Segment, &String)| match wanted {
@@ -224,6 +240,22 @@ mod tests {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
             let segments = path::segments(asked).unwrap();
             assert_eq!(Pattern::parse(pattern).unwrap().fits(&method, &segments), fits, "{pattern} {method} {asked}");
+        }
+    }
+
+    #[test]
+    fn what_a_path_varies_in_is_told_as_it_was_sent() {
+        let rows: [(&str, &str, &[&str]); 7] = [
+            ("POST /payments", "/payments/", &[]),
+            ("POST /accounts/{id}/payments", "/accounts/1/payments", &["1"]),
+            ("POST /accounts/{id}/payments", "/accounts/%31/payments/", &["%31"]),
+            ("POST /{a}/x/{b}", "/1/x/2", &["1", "2"]),
+            ("* /files/*", "/files", &[""]),
+            ("* /{of}/*", "/me/a/b/", &["me", "a/b"]),
+            ("* /*", "/", &[""]),
+        ];
+        for (pattern, asked, values) in rows {
+            assert_eq!(Pattern::parse(pattern).unwrap().values(asked).0, values, "{pattern} {asked}");
         }
     }
 

@@ -1,52 +1,78 @@
-//! Connections that become something else, such as a web socket: both sides are copied to each other.
+//! Connections that become web sockets: both sides are copied to each other.
+//!
+//! Nothing else is agreed to. HTTP inside an upgraded connection would pass every guard unseen.
 
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::http::{HeaderValue, Request, StatusCode, Version, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, StatusCode, Version, header};
 use axum::response::Response;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use onefold_core::call::Happened;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::forward::{Forward, Lost};
 use super::{forwarded, hop};
+use crate::idempotent::Unanswered;
 
 /// The place of a connection among those that may be open; kept for as long as anything uses the connection.
 #[derive(Clone)]
 pub(super) struct Place(#[expect(dead_code, reason = "held, not read")] pub(super) Arc<OwnedSemaphorePermit>);
 
-/// The protocol that a request asks for. Only HTTP/1.1 requests can.
-pub(super) fn wanted(request: &Request<Body>) -> Option<HeaderValue> {
-    let headers = request.headers();
-    let asks = hop::tokens(headers, &header::CONNECTION).any(|token| token.eq_ignore_ascii_case("upgrade"));
-    headers.get(header::UPGRADE).filter(|_| asks && request.version() == Version::HTTP_11).cloned()
+const WEBSOCKET: HeaderValue = HeaderValue::from_static("websocket");
+
+/// A request that asks for a web socket.
+#[derive(Clone, Copy)]
+struct Wanted;
+
+/// Notes whether a request asks for a web socket, because the headers that do so end here.
+pub(super) fn note(request: &mut Request<Body>) {
+    if asks(request) {
+        request.extensions_mut().insert(Wanted);
+    }
 }
 
-/// Sends on a request that asks for another protocol; where the upstream agrees, both connections become one.
-pub(super) async fn pass(
-    forward: &Forward,
-    mut request: Request<Body>,
-    protocol: HeaderValue,
-) -> Result<Response, Lost> {
+/// Whether a request was noted to ask for a web socket.
+pub(super) fn wanted(request: &Request<Body>) -> bool {
+    request.extensions().get::<Wanted>().is_some()
+}
+
+/// Beside whatever else it asks for. Only a GET of HTTP/1.1 can.
+fn asks(request: &Request<Body>) -> bool {
+    let names = |name: &HeaderName, wanted: &str| {
+        hop::tokens(request.headers(), name).any(|token| token.eq_ignore_ascii_case(wanted))
+    };
+    request.method() == Method::GET
+        && request.version() == Version::HTTP_11
+        && names(&header::CONNECTION, "upgrade")
+        && names(&header::UPGRADE, "websocket")
+}
+
+/// Sends on a request that asks for a web socket; where the upstream agrees, both connections become one.
+pub(super) async fn pass(forward: &Forward, mut request: Request<Body>) -> Result<Response, Lost> {
     let client = hyper::upgrade::on(&mut request);
     let place = request.extensions().get::<Place>().cloned();
     let headers = request.headers_mut();
-    hop::strip(headers);
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-    headers.insert(header::UPGRADE, protocol);
+    headers.insert(header::UPGRADE, WEBSOCKET);
     let mut response = forward.deliver_upgrading(request).await?;
-    let agreed = response.headers().get(header::UPGRADE).cloned();
+    let agreed = {
+        let named: Vec<&str> = hop::tokens(response.headers(), &header::UPGRADE).collect();
+        matches!(named[..], [only] if only.eq_ignore_ascii_case("websocket"))
+    };
     hop::strip(response.headers_mut());
     let spoken = response.version();
     forwarded::via(response.headers_mut(), spoken);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        if !agreed {
+            let what = "the upstream agreed to a protocol that it was not asked for";
+            return Err(Lost::Unanswered(Unanswered::lost(Happened::Undecodable, what)));
+        }
         let upstream = hyper::upgrade::on(&mut response);
         tokio::spawn(copy(client, upstream, place));
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
-        if let Some(agreed) = agreed {
-            response.headers_mut().insert(header::UPGRADE, agreed);
-        }
+        response.headers_mut().insert(header::UPGRADE, WEBSOCKET);
         let (parts, _) = response.into_parts();
         return Ok(Response::from_parts(parts, Body::empty()));
     }

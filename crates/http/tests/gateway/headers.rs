@@ -43,6 +43,29 @@ async fn an_upstream_is_told_who_called_and_a_client_cannot_say_so_itself() {
 }
 
 #[tokio::test]
+async fn a_client_cannot_take_away_what_is_meant_for_us_or_said_of_it() {
+    let service = Service::start().await;
+    let known = FromRequest(|parts: &axum::http::request::Parts| {
+        Ok(parts.headers.get("authorization").map_or(Caller::Anonymous, |_| Caller::known("me")))
+    });
+    let sent = "POST /a HTTP/1.1\r\nHost: shop\r\nConnection: close, x-forwarded-for, X-Forwarded-Proto, forwarded, via, x-correlation-id, idempotency-key, authorization, host, x-mine\r\nIdempotency-Key: k\r\nAuthorization: Bearer t\r\nX-Mine: 1\r\nContent-Length: 0\r\n\r\n";
+    for entry in [route(&service.url), telling(&service.url, known)] {
+        let guarded = entry.guard.is_some();
+        let answer = Gate::of(entry).await.raw(sent).await;
+        assert!(!guarded || answer.contains("x-caller: me|-"), "{answer}");
+    }
+    assert_eq!(service.seen().len(), 2);
+    for seen in service.seen() {
+        assert_eq!(seen.header("x-forwarded-for"), Some("127.0.0.1"));
+        assert_eq!(seen.header("x-forwarded-proto"), Some("http"));
+        assert_eq!(seen.header("forwarded"), Some("for=127.0.0.1;host=\"shop\";proto=http"));
+        assert_eq!(seen.header("via"), Some("1.1 onefold"));
+        assert_eq!((seen.header("idempotency-key"), seen.header("authorization")), (Some("k"), Some("Bearer t")));
+        assert!(seen.header("x-correlation-id").is_some() && seen.header("x-mine").is_none(), "{seen:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_trusted_proxy_is_added_to() {
     let service = Service::start().await;
     let trusted = TrustedProxies::parse(["127.0.0.0/8"]).unwrap();

@@ -103,6 +103,21 @@ async fn a_head_that_is_too_large_or_too_slow_is_not_waited_for() {
 }
 
 #[tokio::test]
+async fn a_connection_that_says_nothing_gives_its_place_back() {
+    let service = Service::start().await;
+    let limits = Limits { headers_within: Duration::from_millis(200), connections_max: 1, ..Limits::default() };
+    let gate = Gate::with(Table::new(vec![route(&service.url)]).unwrap(), None, limits).await;
+    for sent in ["", "PRI * HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
+        let mut silent = TcpStream::connect(gate.at).await.unwrap();
+        silent.write_all(sent.as_bytes()).await.unwrap();
+        let answer = gate.raw("GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{sent:?}: {answer}");
+        let ended = tokio::time::timeout(WITHIN, silent.read_to_end(&mut Vec::new())).await;
+        assert!(ended.is_ok(), "{sent:?} is closed by the server");
+    }
+}
+
+#[tokio::test]
 async fn more_connections_than_it_takes_wait() {
     let service = Service::start().await;
     let limits = Limits { connections_max: 1, ..Limits::default() };

@@ -162,3 +162,42 @@ async fn a_guarded_request_cannot_slip_by_as_an_upgrade() {
     assert!(gate.raw(&posted).await.contains("x-caller: anonymous"));
     assert_eq!(service.only().header("upgrade"), None);
 }
+
+#[tokio::test]
+async fn a_connection_becomes_nothing_but_a_web_socket() {
+    for protocol in ["h2c", "HTTP/2.0", "TLS/1.2", "websocket2", "h2c, foo"] {
+        let service = Service::start().await;
+        let gate = Gate::of(route(&service.url)).await;
+        let asked = format!(
+            "GET /a HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade, HTTP2-Settings\r\nUpgrade: {protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+        );
+        assert!(gate.raw(&asked).await.starts_with("HTTP/1.1 200"), "{protocol}");
+        let seen = service.only();
+        assert_eq!((seen.header("upgrade"), seen.header("http2-settings")), (None, None), "{protocol}");
+    }
+}
+
+#[tokio::test]
+async fn of_several_protocols_only_the_web_socket_is_asked_for() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let gate = Gate::of(route(&doubling(Arc::clone(&heads)).await)).await;
+    let mut stream = TcpStream::connect(gate.at).await.unwrap();
+    stream.write_all(UPGRADE.replace(": websocket", ": h2c, WebSocket").as_bytes()).await.unwrap();
+    let answer = tokio::time::timeout(WITHIN, head(&mut stream)).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
+    let sent = heads.lock().unwrap()[0].to_lowercase();
+    assert!(sent.contains("upgrade: websocket\r\n") && !sent.contains("h2c"), "{sent}");
+}
+
+#[tokio::test]
+async fn an_upstream_cannot_choose_another_protocol() {
+    let url = raw_service(|mut stream| async move {
+        head(&mut stream).await;
+        let other = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n";
+        stream.write_all(other.as_bytes()).await.unwrap();
+    })
+    .await;
+    let gate = Gate::of(route(&url)).await;
+    let answer = gate.raw(&UPGRADE.replace("keep-alive", "close")).await;
+    assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+}

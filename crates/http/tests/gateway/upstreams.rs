@@ -59,6 +59,18 @@ async fn a_handshake_that_takes_too_long_sends_nothing() {
 }
 
 #[tokio::test]
+async fn time_that_passes_before_a_connection_is_made_sends_nothing() {
+    let silent = raw_service(|stream| async move {
+        tokio::time::sleep(WITHIN).await;
+        drop(stream);
+    })
+    .await;
+    let way = forward(&[&silent.replace("http://", "https://")], &Connect::default(), Duration::from_millis(100));
+    let lost = way.send(post("x")).await.unwrap_err();
+    assert_eq!((lost.happened, lost.sent), (Happened::NoConnection, Sent::Nothing));
+}
+
+#[tokio::test]
 async fn something_may_have_been_sent_where_the_connection_ended_later() {
     let resets = raw_service(|mut stream| async move {
         head(&mut stream).await;

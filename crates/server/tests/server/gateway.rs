@@ -96,6 +96,21 @@ fn a_request_takes_hold_once_and_its_duplicate_gets_its_answer() {
 }
 
 #[test]
+fn a_key_belongs_to_what_its_path_names() {
+    let service = Service::start("201 Created");
+    let stage = Stage::with_config(&service.routes("").replace("POST /payments", "POST /accounts/{id}/payments"));
+    let server = serve(&stage);
+    let pay = |path: &str| {
+        let call = Call::post(path, &json!({ "amount": 5 })).header("idempotency-key", "k-1");
+        send(server.gateway.unwrap(), &call)
+    };
+    assert_eq!(pay("/accounts/1/payments").status, 201);
+    assert_eq!(pay("/accounts/1/payments").header("idempotent-replayed"), Some("true"));
+    assert_eq!(pay("/accounts/2/payments").status, 422);
+    assert_eq!(service.acted(), 1);
+}
+
+#[test]
 fn requests_at_once_act_once() {
     let service = Service::start("201 Created");
     let stage = Stage::with_config(&service.routes(""));

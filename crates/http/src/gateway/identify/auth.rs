@@ -94,8 +94,11 @@ impl Auth {
 impl Identify for Auth {
     fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>> {
         Box::pin(async move {
-            // A client does not name itself to the upstream.
+            // A client names neither itself nor its tenant to the upstream.
             parts.headers.remove(&self.subject_header);
+            if let Some(name) = &self.tenant_header {
+                parts.headers.remove(name);
+            }
             self.ask(parts).await.map_err(Box::new)
         })
     }

@@ -11,7 +11,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicK
 use jsonwebtoken::{Algorithm, DecodingKey};
 use onefold_core::error::{CONFIGURATION_INVALID, DECLARATION_INVALID, DOWNSTREAM_UNAVAILABLE};
 use onefold_core::{Error, Result};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::gateway::connect::{Connect, Web};
 
@@ -58,6 +58,7 @@ pub struct Keys {
     /// When they were last asked for, whatever came of it.
     asked: Mutex<Option<Instant>>,
     again_after: Duration,
+    age_max: Duration,
 }
 
 enum Source {
@@ -85,7 +86,13 @@ impl Keys {
             Source::Url(..) => None,
         };
         let held = held.map(|keys| Held { keys, at: Instant::now() });
-        Ok(Self { source, held: RwLock::new(held), asked: Mutex::new(None), again_after: Duration::from_mins(1) })
+        Ok(Self {
+            source,
+            held: RwLock::new(held),
+            asked: Mutex::new(None),
+            again_after: Duration::from_mins(1),
+            age_max: AGE_MAX,
+        })
     }
 
     /// The same, but a key that is not known makes them be read again at most this often.
@@ -97,12 +104,19 @@ impl Keys {
 
     /// The keys that may check a token with this id and algorithm; none where nobody has such a key.
     pub(super) async fn fitting(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Vec<DecodingKey>> {
-        if self.held().is_none_or(|held| held.at.elapsed() >= AGE_MAX) {
-            self.refresh().await;
+        match self.held().map(|held| held.at.elapsed()) {
+            Some(age) if age < self.age_max => {}
+            // Somebody is reading them already; until then these are believed.
+            Some(age) if age < STALE_MAX => {
+                if let Ok(asked) = self.asked.try_lock() {
+                    self.refresh(asked).await;
+                }
+            }
+            Some(_) | None => self.refresh(self.asked.lock().await).await,
         }
         let mut fitting = self.pick(id, algorithm)?;
         if fitting.is_empty() {
-            self.refresh().await;
+            self.refresh(self.asked.lock().await).await;
             fitting = self.pick(id, algorithm)?;
         }
         Ok(fitting)
@@ -122,8 +136,7 @@ impl Keys {
     }
 
     /// Reads the keys again, unless that was just done. Where it fails, the old ones stay.
-    async fn refresh(&self) {
-        let mut asked = self.asked.lock().await;
+    async fn refresh(&self, mut asked: MutexGuard<'_, Option<Instant>>) {
         let wait = if self.held().is_none() { self.again_after.min(Duration::from_secs(1)) } else { self.again_after };
         if asked.is_some_and(|asked| asked.elapsed() < wait) {
             return;
@@ -222,4 +235,27 @@ fn secret(text: &[u8], path: &Path) -> Result<Arc<[Key]>> {
     }
     let decoding = DecodingKey::from_secret(text);
     Ok([Key { id: None, algorithms: vec![Algorithm::HS256], decoding }].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn keys_that_are_known_wait_for_nobody_who_reads_them_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret.key");
+        std::fs::write(&path, "0123456789abcdef0123456789abcdef").unwrap();
+        let mut keys = Keys::open(&KeysFrom::Secret(path), &Connect::default()).unwrap();
+        keys.age_max = Duration::ZERO;
+        let slow = keys.asked.lock().await;
+        let known = keys.fitting(None, Algorithm::HS256);
+        assert_eq!(tokio::time::timeout(Duration::from_secs(5), known).await.unwrap().unwrap().len(), 1);
+        let unknown = keys.fitting(Some("new"), Algorithm::ES256);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), unknown).await.is_err(),
+            "a new key may be in the answer"
+        );
+        drop(slow);
+    }
 }

@@ -111,7 +111,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         question,
         pattern: Pattern::parse(text.pattern.get_ref()).map_err(at(text.pattern.span()))?,
         upstreams: upstreams(place, &text.upstream)?,
-        connect: connect(place, &text)?,
+        connect: connect(place, &text, timeout)?,
         preserve_host: text.preserve_host,
         timeout,
         key: key(place, text.key.as_ref())?,
@@ -223,7 +223,8 @@ fn upstreams(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Vec<Upst
     read.map_err(|error| place.wrap(value.span(), "upstream", &error))
 }
 
-fn connect(place: &Place<'_>, text: &RouteText) -> Result<Connect> {
+/// How upstreams are connected to, where the head of an answer may take `timeout`.
+fn connect(place: &Place<'_>, text: &RouteText, timeout: Duration) -> Result<Connect> {
     let protocol = match &text.upstream_http2 {
         Some(given) if *given.get_ref() && text.preserve_host => {
             let what = "HTTP/2 names the upstream itself, so the client's host cannot be preserved";
@@ -233,8 +234,15 @@ fn connect(place: &Place<'_>, text: &RouteText) -> Result<Connect> {
         Some(_) => Protocol::Http1,
         None => Protocol::Negotiated,
     };
-    let defaults = Connect::default();
-    let within = text.connect_timeout.as_ref().map_or(Ok(defaults.within), |text| positive(place, text))?;
+    let within = match &text.connect_timeout {
+        // Time is left for the answer.
+        None => Connect::default().within.min(timeout / 2),
+        Some(given) => positive(place, given)?,
+    };
+    if let Some(given) = text.connect_timeout.as_ref().filter(|_| within >= timeout) {
+        let what = "connecting may take as long as the whole answer";
+        return Err(place.error(given.span(), what, "make `connect_timeout` shorter than `timeout`"));
+    }
     Ok(Connect { ca: text.upstream_ca.clone(), protocol, within })
 }
 

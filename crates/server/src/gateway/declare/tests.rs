@@ -79,6 +79,15 @@ fn without_a_route_there_is_no_gateway() {
 }
 
 #[test]
+fn connecting_takes_less_than_the_answer() {
+    let rows = [("", 5_000), ("timeout = \"4s\"", 2_000), ("timeout = \"4s\"\nconnect_timeout = \"3s\"", 3_000)];
+    for (more, milliseconds) in rows {
+        let read = read("x.toml", &format!("{MINIMAL}{more}\n")).unwrap().unwrap();
+        assert_eq!(read.routes[0].connect.within, Duration::from_millis(milliseconds), "{more}");
+    }
+}
+
+#[test]
 fn every_mistake_is_shown_where_it_stands() {
     let rows = [
         ("class = \"external-command\"", "", ":2:8:", "class = "),
@@ -96,6 +105,12 @@ fn every_mistake_is_shown_where_it_stands() {
         ("\"anonymous\"", "\"anonymous\"\ntenant_header = \"X\"", ":7:17:", "who calls"),
         ("\"anonymous\"", "\"anonymous\"\ntimeout = \"soon\"", ":7:11:", "10s"),
         ("\"anonymous\"", "\"anonymous\"\ntimeout = \"2m\"\ndeadline = \"1m\"", ":7:11:", "deadline"),
+        (
+            "\"anonymous\"",
+            "\"anonymous\"\nconnect_timeout = \"3s\"\ntimeout = \"3s\"",
+            ":7:19:",
+            "shorter than `timeout`",
+        ),
         ("\"anonymous\"", "\"anonymous\"\nanswers = { 99 = \"none\" }", ":7:13:", "402"),
         ("\"anonymous\"", "\"anonymous\"\nanswers = { 500 = \"maybe\" }", ":7:19:", "unknown"),
         ("\"anonymous\"", "\"anonymous\"\nstored_headers = [\"Set-Cookie\"]", ":7:19:", "leave it out"),
