@@ -34,6 +34,8 @@ mod scope;
 #[path = "../shared/stage.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
 mod stage;
+#[path = "../routes/watched.rs"]
+mod watched;
 #[path = "../shared/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
 mod wire;

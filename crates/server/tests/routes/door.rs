@@ -42,6 +42,7 @@ pub(crate) struct Gateway {
     token: String,
     upstream: SocketAddr,
     auth: SocketAddr,
+    folder: std::path::PathBuf,
 }
 
 /// Routes that every door has: `/payments` escalates what is unknown, `/notices` sends the provider its key, `/optional`
@@ -139,10 +140,15 @@ impl Door {
     }
 
     /// What the gateway's API answers.
-    #[allow(dead_code, reason = "used on PostgreSQL")]
     pub(crate) async fn api(&self, path: &str) -> Answer {
         let Behind::Gateway(gateway) = &self.behind else { panic!("the layer has no API") };
         gateway.api(path).await
+    }
+
+    /// What the gateway has logged.
+    pub(crate) fn log(&self) -> String {
+        let Behind::Gateway(gateway) = &self.behind else { panic!("the layer has no log of its own") };
+        std::fs::read_to_string(gateway.folder.join("log")).unwrap()
     }
 
     /// Kills the gateway and starts another on the same ledger.
@@ -198,7 +204,7 @@ impl Gateway {
         let at = said["gateway"].as_str().unwrap().trim_start_matches("http://").parse().unwrap();
         let api = said["url"].as_str().unwrap().to_owned();
         let token = "gateway-tests-token-0123456789".to_owned();
-        (Self { child, api, token, upstream, auth }, at)
+        (Self { child, api, token, upstream, auth, folder }, at)
     }
 
     pub(crate) async fn api(&self, path: &str) -> Answer {
@@ -221,7 +227,9 @@ impl Drop for Gateway {
 }
 
 fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
-    let mut text = "gateway_listen = \"127.0.0.1:0\"\n".to_owned();
+    let mut text = "gateway_listen = \"127.0.0.1:0\"\n\n[dependency.provider]\n\
+                    breaker = { failures = 2, open_for = \"10m\" }\n"
+        .to_owned();
     let auth = format!("caller = {{ auth = {{ url = \"http://{auth}/\", subject_header = \"x-subject\" }} }}");
     let routes = [
         ("payments", auth.as_str(), ""),
@@ -231,6 +239,7 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         ("anyone", "caller = \"anonymous\"", ""),
         ("uploads", &auth, "streams = true"),
         ("accounts", &auth, ""),
+        ("flaky", &auth, "dependency = \"provider\""),
     ];
     let asked = format!(
         "on_unknown = {{ ask = \"GET http://{upstream}/lookup/{{key}}\", took_hold = \"/items/id\", result = \"/items\", \

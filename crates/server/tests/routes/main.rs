@@ -9,6 +9,7 @@
 //! | `scope` | whose key it is |
 //! | `egress` | the gateway before a provider that is not idempotent |
 //! | `deaths` | a gateway that dies between act and record |
+//! | `watched` | what people see of a gateway |
 //! | `home` | the store: here SQLite, in `postgres_routes` PostgreSQL |
 //! | `door`, `provider`, `client` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
@@ -24,3 +25,4 @@ mod meanings;
 mod provider;
 mod rows;
 mod scope;
+mod watched;
