@@ -129,23 +129,26 @@ impl<S: Store> Ledger<S> {
         Ok(terms)
     }
 
-    /// Declares a kind anew, whatever was declared before: its configuration was read again. Attempts under way keep
-    /// their terms; entries that were granted under stricter ones stay as strict.
-    pub fn redeclare(&self, terms: Terms, reconciler: Option<Reconciler>) -> Result<Arc<Terms>> {
-        question_required(&terms, reconciler.as_ref())?;
+    /// Declares kinds anew, all of them or none, whatever was declared before: their configuration was read again.
+    /// Attempts under way keep their terms; entries that were granted under stricter ones stay as strict.
+    pub fn redeclare(&self, kinds: Vec<(Arc<Terms>, Option<Reconciler>)>) -> Result<()> {
         let mut declared = self.inner.kinds.write().unwrap_or_else(PoisonError::into_inner);
-        if !declared.kinds.contains_key(&terms.kind) {
-            few_enough(declared.kinds.len())?;
+        let mut all = Kinds::clone(&declared.kinds);
+        for (terms, reconciler) in &kinds {
+            question_required(terms, reconciler.as_ref())?;
+            if !all.contains_key(&terms.kind) {
+                few_enough(all.len())?;
+            }
+            all.insert(terms.kind.clone(), Arc::clone(terms));
         }
-        let terms = Arc::new(terms);
-        let mut kinds = Kinds::clone(&declared.kinds);
-        kinds.insert(terms.kind.clone(), Arc::clone(&terms));
-        declared.kinds = Arc::new(kinds);
-        match reconciler {
-            Some(reconciler) => drop(declared.reconcilers.insert(terms.kind.clone(), reconciler)),
-            None => drop(declared.reconcilers.remove(&terms.kind)),
+        declared.kinds = Arc::new(all);
+        for (terms, reconciler) in kinds {
+            match reconciler {
+                Some(reconciler) => drop(declared.reconcilers.insert(terms.kind.clone(), reconciler)),
+                None => drop(declared.reconcilers.remove(&terms.kind)),
+            }
         }
-        Ok(terms)
+        Ok(())
     }
 
     /// Records what the journal kept, settles what a previous life held, and starts the loops. Once; later calls only tell.

@@ -80,7 +80,7 @@ impl App {
     }
 
     fn declare_configured(&self, kind: &DeclaredKind) -> Result<()> {
-        let reconciler = question::of(kind.question.as_ref(), &kind.terms)?;
+        let reconciler = question::of(kind.question.as_ref(), &kind.terms, None)?;
         self.ledger.declare(kind.terms.clone(), reconciler).map(drop)
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
@@ -20,24 +21,33 @@ use onefold_runtime::{Answer, Ask, Asked, IntoReconciler as _, Reconciler, Void}
 /// Bytes of a provider's answer that are read.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
+/// A header by which a provider knows us.
+type Credential = (HeaderName, HeaderValue);
+
 type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// How a kind's provider is asked, where its policy asks.
-pub(crate) fn of(question: Option<&DeclaredQuestion>, terms: &Terms) -> Result<Option<Reconciler>> {
+///
+/// `credential` is what the provider knows us by.
+pub(crate) fn of(
+    question: Option<&DeclaredQuestion>,
+    terms: &Terms,
+    credential: Option<Credential>,
+) -> Result<Option<Reconciler>> {
     match (terms.contract.policy(), question) {
-        (Policy::Ask { .. } | Policy::Void, Some(question)) => reconciler(question, terms).map(Some),
+        (Policy::Ask { .. } | Policy::Void, Some(question)) => reconciler(question, terms, credential).map(Some),
         _ => Ok(None),
     }
 }
 
-fn reconciler(question: &DeclaredQuestion, terms: &Terms) -> Result<Reconciler> {
+fn reconciler(question: &DeclaredQuestion, terms: &Terms, credential: Option<Credential>) -> Result<Reconciler> {
     let web = web()?;
-    let question = Arc::new(question.clone());
+    let question = Arc::new((question.clone(), credential));
     let voids = matches!(terms.contract.policy(), Policy::Void);
     let settle = if let Policy::Ask { settle } = terms.contract.policy() { *settle } else { Duration::ZERO };
     let ask = move |asked: Asked| {
         let (web, question) = (web.clone(), Arc::clone(&question));
-        async move { ask(&web, &question, &asked, voids).await }
+        async move { ask(&web, &question.0, question.1.as_ref(), &asked, voids).await }
     };
     let reconciler =
         if voids { Void::with(ask).into_reconciler() } else { Ask::with(ask).settle(settle).into_reconciler() };
@@ -65,10 +75,19 @@ fn web() -> Result<Web> {
     Ok(WEB.get_or_init(|| Client::builder(TokioExecutor::new()).build(connector)).clone()) // tidy: allow(the name is hyper's)
 }
 
-async fn ask(web: &Web, question: &DeclaredQuestion, asked: &Asked, voids: bool) -> Answer {
-    let Some(request) = request(question, asked) else {
+async fn ask(
+    web: &Web,
+    question: &DeclaredQuestion,
+    credential: Option<&Credential>,
+    asked: &Asked,
+    voids: bool,
+) -> Answer {
+    let Some(mut request) = request(question, asked) else {
         return Answer::cannot_tell();
     };
+    if let Some((name, value)) = credential {
+        request.headers_mut().insert(name.clone(), value.clone());
+    }
     let Ok(response) = web.request(request).await else {
         return Answer::cannot_tell();
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Request, StatusCode, Version, header};
+use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -32,6 +32,8 @@ pub struct Forward {
     host: HostSent,
     /// How long the head of an answer may take.
     within: Duration,
+    /// What the upstream knows us by, in place of what the client sent.
+    credential: Option<(HeaderName, HeaderValue)>,
 }
 
 /// Which `Host` an upstream sees.
@@ -45,7 +47,14 @@ impl Forward {
     /// The way to these upstreams; the head of an answer may take `within`.
     pub fn new(upstreams: Upstreams, connect: &Connect, within: Duration) -> onefold_core::Result<Self> {
         let upgrading = Connect { protocol: Protocol::Http1, ..connect.clone() };
-        Ok(Self { upstreams, web: connect.web()?, upgrading: upgrading.web()?, host: HostSent::Upstreams, within })
+        Ok(Self {
+            upstreams,
+            web: connect.web()?,
+            upgrading: upgrading.web()?,
+            host: HostSent::Upstreams,
+            within,
+            credential: None,
+        })
     }
 
     /// The same, but upstreams see the `Host` that the client sent. For upstreams that speak HTTP/1.1.
@@ -53,6 +62,14 @@ impl Forward {
     pub fn preserve_host(mut self) -> Self {
         self.host = HostSent::Clients;
         self.web = self.upgrading.clone();
+        self
+    }
+
+    /// The same, with a header of our own in place of the client's.
+    #[must_use]
+    pub fn credential(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
+        value.set_sensitive(true);
+        self.credential = Some((name, value));
         self
     }
 
@@ -146,6 +163,9 @@ impl Forward {
                 .unwrap_or_else(|| upstream.host().clone()),
         };
         head.headers.insert(header::HOST, host);
+        if let Some((name, value)) = &self.credential {
+            head.headers.insert(name.clone(), value.clone());
+        }
         trace::pass_on(&mut head.headers);
         Some(head)
     }
@@ -181,7 +201,7 @@ pub(super) enum Lost {
 impl Lost {
     fn into_unanswered(self) -> Unanswered {
         match self {
-            Self::Broken => Unanswered::lost(Happened::Undecodable, "the request's body broke off on its way"),
+            Self::Broken => Unanswered::lost(Happened::Undecodable, "the request's body broke off on its way").by_us(),
             Self::Unanswered(unanswered) => unanswered,
         }
     }

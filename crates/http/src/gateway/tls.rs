@@ -36,11 +36,9 @@ impl ServerTls {
         Ok(Self(Arc::new(RwLock::new(acceptor(files)?))))
     }
 
-    /// Reads the files again; handshakes from now on use them.
-    pub fn exchange(&self, files: &TlsFiles) -> Result<()> {
-        let read = acceptor(files)?;
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = read;
-        Ok(())
+    /// Handshakes from now on use what was read later.
+    pub fn exchange(&self, later: &Self) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = later.acceptor();
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {

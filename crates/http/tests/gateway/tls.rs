@@ -183,7 +183,7 @@ async fn a_certificate_is_exchanged_while_it_serves() {
     let table = Table::new(vec![route(&service.url)]).unwrap();
     let gate = Gate::with(table, Some(tls.clone()), Limits::default()).await;
     assert!(client(&authority, None).request(get(&gate)).await.is_ok());
-    tls.exchange(&files(&folder, &next, false)).unwrap();
+    tls.exchange(&ServerTls::read(&files(&folder, &next, false)).unwrap());
     assert!(client(&authority, None).request(get(&gate)).await.is_err());
     assert!(client(&next, None).request(get(&gate)).await.is_ok());
     std::fs::write(folder.path().join("key.pem"), "nonsense").unwrap();
@@ -192,6 +192,6 @@ async fn a_certificate_is_exchanged_while_it_serves() {
         certificate: folder.path().join("certificate.pem"),
         client_ca: None,
     };
-    assert!(tls.exchange(&broken).is_err());
+    assert!(ServerTls::read(&broken).is_err());
     assert!(client(&next, None).request(get(&gate)).await.is_ok());
 }

@@ -1,9 +1,11 @@
 //! A kind has one declaration.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::effect::{Retention, SameKey};
+use onefold_core::effect::{Contract, EffectClass, Policy, Retention, SameKey, Terms};
 use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH};
+use onefold_core::operation::KindName;
 use onefold_runtime::Kind;
 
 use crate::stage::Stage;
@@ -21,6 +23,20 @@ async fn the_same_declaration_again_is_fine_and_a_different_one_is_refused() {
     assert!(error.to_string().contains("notice.issue"), "{error}");
     assert_eq!(ledger.kind(Kind::converging("notice.issue")).err().unwrap().code(), KIND_MISMATCH);
     assert_eq!(ledger.kind(Kind::local("notice.issue")).err().unwrap().code(), KIND_MISMATCH);
+}
+
+#[tokio::test]
+async fn kinds_are_declared_anew_all_or_none() {
+    let stage = Stage::new();
+    let ledger = stage.ledger().await;
+    let terms = |name, contract| Arc::new(Terms::new(KindName::parse(name).unwrap(), contract));
+    let class = EffectClass::ExternalCommand;
+    let plain = terms("plain", Contract::default_of(class));
+    let asks = terms("asks", Contract::new(class, Policy::Ask { settle: Duration::ZERO }).unwrap());
+    assert!(ledger.redeclare(vec![(Arc::clone(&plain), None), (asks, None)]).is_err(), "nobody to ask");
+    assert!(ledger.kinds().is_empty());
+    ledger.redeclare(vec![(plain, None)]).unwrap();
+    assert_eq!(ledger.kinds().len(), 1);
 }
 
 #[tokio::test]

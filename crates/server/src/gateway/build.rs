@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 
-use onefold_core::error::{ALL, Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
+use onefold_core::error::{ALL, CONFIGURATION_INVALID, Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
-use onefold_http::gateway::identify::{Auth, Certificate, Jwt, Keys};
+use onefold_http::gateway::identify::{Auth, Certificate, Jwt, Keys, KeysFrom};
 use onefold_http::gateway::{Connect, Entry, Forward, Guarded, Table, Upstreams};
 use onefold_http::idempotent::{Answers, BodyLimits, Effect, Evidence, Key, RouteSettings};
 use onefold_http::{Anonymous, Caller, FromRequest, Identify};
@@ -23,17 +23,18 @@ const OTHERWISE_WITHIN: Duration = Duration::from_mins(1);
 /// The table of these routes; `guard` makes the guard of one.
 pub(super) fn table(
     declared: &DeclaredGateway,
-    guard: impl Fn(&DeclaredRoute) -> Result<Option<Arc<dyn Guarded>>>,
+    callers: &Callers,
+    mut guard: impl FnMut(&DeclaredRoute) -> Result<Arc<dyn Guarded>>,
 ) -> Result<Table> {
     let entry = |route: &DeclaredRoute| -> Result<Entry> {
         Ok(Entry {
             name: route.terms.kind.as_str().into(),
             pattern: route.pattern.clone(),
             forward: Arc::new(forward(route)?),
-            identify: identify(route)?,
+            identify: callers.of(&route.caller)?,
             tenant_header: route.tenant_header.clone(),
             key_header: route.header.clone(),
-            guard: guard(route)?,
+            guard: Some(guard(route)?),
         })
     };
     let table = Table::new(declared.routes.iter().map(entry).collect::<Result<Vec<_>>>()?)?;
@@ -44,13 +45,66 @@ pub(super) fn table(
 }
 
 fn forward(route: &DeclaredRoute) -> Result<Forward> {
-    let forward = Forward::new(Upstreams::new(route.upstreams.clone())?, &route.connect, route.timeout)?;
+    let mut forward = Forward::new(Upstreams::new(route.upstreams.clone())?, &route.connect, route.timeout)?;
+    if let Some((name, value)) = credential(route)? {
+        forward = forward.credential(name, value);
+    }
     Ok(if route.preserve_host { forward.preserve_host() } else { forward })
 }
 
-fn identify(route: &DeclaredRoute) -> Result<Arc<dyn Identify>> {
+/// The header by which a route's upstream knows us, read from its file.
+pub(super) fn credential(route: &DeclaredRoute) -> Result<Option<(HeaderName, HeaderValue)>> {
+    let Some((name, file)) = &route.credential else { return Ok(None) };
+    let wrong = |what: &str| {
+        Error::new(CONFIGURATION_INVALID, format!("route {}: {} {what}", route.terms.kind, file.display()))
+            .hint("write the header's whole value into the file, such as \"Bearer …\", readable by this user")
+    };
+    let text = std::fs::read_to_string(file).map_err(|cause| wrong(&format!("cannot be read: {cause}")))?;
+    let mut value = HeaderValue::from_str(text.trim()).map_err(|_| wrong("holds what no header may hold"))?;
+    if value.is_empty() {
+        return Err(wrong("is empty"));
+    }
+    value.set_sensitive(true);
+    Ok(Some((name.clone(), value)))
+}
+
+/// What finds out who calls; what asks an address keeps what it knows when routes are read again.
+#[derive(Default)]
+pub(super) struct Callers(Vec<(DeclaredCaller, Arc<dyn Identify>)>);
+
+impl Callers {
+    /// Those of these routes. Routes that declare the same share one; files are read again.
+    pub(super) fn follow(&self, routes: &[DeclaredRoute]) -> Result<Self> {
+        let mut now = Self::default();
+        for DeclaredRoute { caller, .. } in routes {
+            if now.known(caller).is_some() {
+                continue;
+            }
+            let kept = self.known(caller).filter(|_| !reads_a_file(caller));
+            now.0.push((caller.clone(), kept.map_or_else(|| identify(caller), Ok)?));
+        }
+        Ok(now)
+    }
+
+    fn of(&self, caller: &DeclaredCaller) -> Result<Arc<dyn Identify>> {
+        self.known(caller).map_or_else(|| identify(caller), Ok)
+    }
+
+    fn known(&self, caller: &DeclaredCaller) -> Option<Arc<dyn Identify>> {
+        self.0.iter().find(|(known, _)| known == caller).map(|(_, identify)| Arc::clone(identify))
+    }
+}
+
+fn reads_a_file(caller: &DeclaredCaller) -> bool {
+    match caller {
+        DeclaredCaller::Jwt(jwt) => matches!(jwt.keys, KeysFrom::File(_) | KeysFrom::Secret(_)),
+        DeclaredCaller::Anonymous | DeclaredCaller::Certificate | DeclaredCaller::Auth(_) => false,
+    }
+}
+
+fn identify(caller: &DeclaredCaller) -> Result<Arc<dyn Identify>> {
     let connect = Connect::default();
-    Ok(match &route.caller {
+    Ok(match caller {
         DeclaredCaller::Anonymous => Arc::new(Anonymous),
         DeclaredCaller::Certificate => Arc::new(Certificate),
         DeclaredCaller::Jwt(declared) => {
@@ -181,5 +235,39 @@ fn evidence(route: &DeclaredRoute) -> Evidence {
             Some(name) => Evidence::Header(name),
             None => Evidence::Body(text.to_owned()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes(caller: &str) -> Vec<DeclaredRoute> {
+        let route = |name: &str| {
+            format!(
+                "[[route]]\nname = \"{name}\"\nmatch = \"POST /{name}\"\nupstream = \"http://127.0.0.1:1\"\nclass = \"external-command\"\ncaller = {caller}\n"
+            )
+        };
+        super::super::declare::read("x.toml", &(route("a") + &route("b"))).unwrap().unwrap().routes
+    }
+
+    #[test]
+    fn keys_from_an_address_stay_known_and_files_are_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret.key");
+        std::fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
+        let rows = [
+            ("{ jwt = { jwks = \"http://127.0.0.1:1/keys\" } }".to_owned(), true),
+            (format!("{{ jwt = {{ hs256 = {:?} }} }}", secret.display().to_string()), false),
+        ];
+        for (caller, kept) in rows {
+            let routes = routes(&caller);
+            let first = Callers::default().follow(&routes).unwrap();
+            let again = first.follow(&routes).unwrap();
+            let [(_, before)] = first.0.as_slice() else { panic!("two routes share one") };
+            assert_eq!(Arc::ptr_eq(before, &again.of(&routes[0].caller).unwrap()), kept, "{caller}");
+        }
+        let other = Callers::default().follow(&routes("\"certificate\"")).unwrap();
+        assert!(other.known(&DeclaredCaller::Anonymous).is_none());
     }
 }

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::effect::Terms;
 use onefold_core::error::{CONFIGURATION_INVALID, UNEXPECTED};
 use onefold_core::{Error, Result};
-use onefold_http::gateway::{Gateway, Guarded, ListenAt, Listener, ServerTls, Table};
+use onefold_http::gateway::{Gateway, ListenAt, Listener, ServerTls, Table};
 use onefold_http::idempotent::Guard;
+use onefold_runtime::Reconciler;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::build::{self, Dependencies};
-use super::declare::{DeclaredCaller, DeclaredGateway, DeclaredRoute};
+use super::build::{self, Callers, Dependencies};
+use super::declare::{DeclaredCaller, DeclaredGateway};
 use crate::app::App;
 use crate::config::Config;
 use crate::question;
@@ -32,6 +34,7 @@ struct Reload {
     gateway: Arc<Gateway>,
     tls: Option<ServerTls>,
     dependencies: Dependencies,
+    callers: Callers,
 }
 
 impl Running {
@@ -41,14 +44,18 @@ impl Running {
         closed_by_default(&config.gateway_listen, declared)?;
         let tls = declared.tls.as_ref().map(ServerTls::read).transpose()?;
         let dependencies = Dependencies::default().follow(&declared.dependencies);
-        let table = table(declared, &dependencies, app, Declare::First)?;
+        let callers = Callers::default().follow(&declared.routes)?;
+        let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, app)?;
+        for (terms, reconciler) in kinds {
+            app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
+        }
         let listener = Listener::bind(&config.gateway_listen, tls.clone(), declared.limits).await?;
         let at = listener.at().clone();
         let gateway = Arc::new(Gateway::new(table));
         let hangup = signal(SignalKind::hangup())
             .map_err(|cause| Error::new(UNEXPECTED, "signals cannot be heard").caused_by(cause))?;
         let (app, config_now) = (Arc::clone(app), config.clone());
-        let reload = Reload { config: config_now, app, gateway: Arc::clone(&gateway), tls, dependencies };
+        let reload = Reload { config: config_now, app, gateway: Arc::clone(&gateway), tls, dependencies, callers };
         let (stop, mut stopped) = watch::channel(false);
         let stopped = async move { drop(stopped.wait_for(|stop| *stop).await) };
         let serving = tokio::spawn(listener.serve(gateway, stopped, config.drain_for));
@@ -91,47 +98,49 @@ impl Reload {
                 .hint("start the server again to listen elsewhere"));
         }
         closed_by_default(&config.gateway_listen, declared)?;
-        match (&self.tls, &declared.tls) {
-            (None, None) => {}
-            (Some(_), Some(files)) => drop(ServerTls::read(files)?),
+        let tls = match (&self.tls, &declared.tls) {
+            (None, None) => None,
+            (Some(tls), Some(files)) => Some((tls, ServerTls::read(files)?)),
             (None, Some(_)) | (Some(_), None) => {
                 return Err(Error::new(CONFIGURATION_INVALID, "TLS was added or removed")
                     .hint("start the server again: clients must be told as well"));
             }
-        }
+        };
         let routes = declared.routes.len();
         let dependencies = self.dependencies.follow(&declared.dependencies);
-        self.gateway.exchange(table(declared, &dependencies, &self.app, Declare::Again)?);
-        self.dependencies = dependencies;
-        if let (Some(tls), Some(files)) = (&self.tls, &declared.tls) {
-            tls.exchange(files)?;
+        let callers = self.callers.follow(&declared.routes)?;
+        let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, &self.app)?;
+        // The last that can fail, and it declares all or none.
+        self.app.ledger.redeclare(kinds)?;
+        self.gateway.exchange(table);
+        if let Some((tls, later)) = tls {
+            tls.exchange(&later);
         }
+        self.dependencies = dependencies;
+        self.callers = callers;
         self.config = config;
         Ok(routes)
     }
 }
 
-/// Whether kinds are declared for the first time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Declare {
-    First,
-    Again,
+/// Routes that may serve as soon as their kinds are declared. Files were read and settings checked; nothing has changed.
+struct Ready {
+    table: Table,
+    kinds: Vec<(Arc<Terms>, Option<Reconciler>)>,
 }
 
-/// The table of these routes. Files are read and settings checked before any kind is declared.
-fn table(declared: &DeclaredGateway, dependencies: &Dependencies, app: &App, when: Declare) -> Result<Table> {
-    // A dry run: nothing of a broken configuration may stay behind.
-    build::table(declared, |route| build::settings(route, dependencies).map(|_| None))?;
-    build::table(declared, |route| guard(route, dependencies, app, when).map(Some))
-}
-
-fn guard(route: &DeclaredRoute, dependencies: &Dependencies, app: &App, when: Declare) -> Result<Arc<dyn Guarded>> {
-    let reconciler = question::of(route.question.as_ref(), &route.terms)?;
-    let terms = match when {
-        Declare::First => app.ledger.declare(route.terms.clone(), reconciler)?,
-        Declare::Again => app.ledger.redeclare(route.terms.clone(), reconciler)?,
-    };
-    Ok(Arc::new(Guard::new(&app.ledger, terms, build::settings(route, dependencies)?)?))
+impl Ready {
+    fn of(declared: &DeclaredGateway, dependencies: &Dependencies, callers: &Callers, app: &App) -> Result<Self> {
+        let mut kinds = Vec::with_capacity(declared.routes.len());
+        let table = build::table(declared, callers, |route| {
+            let terms = Arc::new(route.terms.clone());
+            let reconciler = question::of(route.question.as_ref(), &terms, build::credential(route)?)?;
+            let guard = Guard::new(&app.ledger, Arc::clone(&terms), build::settings(route, dependencies)?)?;
+            kinds.push((terms, reconciler));
+            Ok(Arc::new(guard))
+        })?;
+        Ok(Self { table, kinds })
+    }
 }
 
 /// Refuses to listen where others can reach it, unless every caller is known or openness is meant.

@@ -188,6 +188,7 @@ impl Gateway {
     fn start(home: &Home, upstream: SocketAddr, auth: SocketAddr) -> (Self, SocketAddr) {
         let folder = home.folder().join(uuid::Uuid::new_v4().simple().to_string());
         std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("provider.key"), "Bearer provider-hush\n").unwrap();
         std::fs::write(folder.join("onefold.toml"), configuration(upstream, auth)).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_onefold"));
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ONEFOLD_")) {
@@ -239,6 +240,7 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         ("anyone", "caller = \"anonymous\"", ""),
         ("uploads", &auth, "streams = true"),
         ("accounts", &auth, ""),
+        ("lent", &auth, "credential = { file = \"provider.key\" }"),
         ("flaky", &auth, "dependency = \"provider\""),
     ];
     let asked = format!(

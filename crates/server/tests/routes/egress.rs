@@ -60,6 +60,14 @@ async fn a_key_that_cannot_be_voided_because_it_took_hold_is_replayed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_gateway_shows_the_provider_its_own_credential_and_not_the_callers() {
+    let door = Door::gateway().await;
+    assert_eq!(door.pay("k").at("/lent").send().await.status.as_u16(), 201);
+    assert_eq!(door.provider.calls()[0].headers["authorization"], "Bearer provider-hush");
+    assert!(!door.log().contains("provider-hush"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_cannot_be_reached_costs_no_key() {
     let door = Door::gateway().await;
     for _ in 0..2 {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 
 use serde_json::json;
 
-use crate::stage::{Server, Stage, until};
+use crate::stage::{Server, Stage, claim_of, until};
 use crate::wire::{Answer, Call, send};
 
 /// A service that says how often it acted.
@@ -169,6 +169,25 @@ fn routes_are_read_again_and_a_broken_file_changes_nothing() {
     assert_eq!(pay(&server, "k-1", 5).status, 201, "what was done stays done");
     assert_eq!((one.acted(), two.acted()), (2, 1));
     assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
+fn a_file_whose_last_route_is_broken_declares_none_of_its_routes() {
+    let service = Service::start("201 Created");
+    let stage = Stage::with_config(&service.routes(""));
+    let server = serve(&stage);
+    let named = |name: &str, more: &str| {
+        service.routes(more).replace("create-payment", name).replace("/payments", &format!("/{name}"))
+    };
+    // What a class does not allow is found out when its guard is made.
+    let broken = named("refund", "") + &named("transfer", "open = true");
+    std::fs::write(stage.path("onefold.toml"), service.routes("") + &broken).unwrap();
+    server.reload();
+    until("the mistake is logged", || server.log().contains("the old routes stay"));
+    assert!(server.log().contains("may not be open"), "{}", server.log());
+    assert_eq!(pay(&server, "k-1", 5).status, 201);
+    // Nobody declared it: the first claim still may, on terms of its own.
+    assert_eq!(server.claim(&claim_of("refund", "R-1"))["claim"], "granted");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One `[[route]]` as plain values.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::{HeaderName, Method};
@@ -13,7 +14,7 @@ use onefold_http::idempotent::{NEVER_STORED, RouteSettings};
 use serde_spanned::Spanned;
 
 use super::caller::{self, DeclaredCaller, header};
-use super::text::RouteText;
+use super::text::{CredentialText, RouteText};
 use super::{positive, within};
 
 /// What an answer's status and headers take beside its body.
@@ -58,6 +59,8 @@ pub(crate) struct DeclaredRoute {
     /// A stored body is replayed to anyone who has the key.
     pub(crate) anonymous_replay: bool,
     pub(crate) tenant_header: Option<HeaderName>,
+    /// What the upstream knows us by: a header, and the file with its value.
+    pub(crate) credential: Option<(HeaderName, PathBuf)>,
     /// The header in which the provider gets the key.
     pub(crate) provider_key: Option<HeaderName>,
     pub(crate) answers: BTreeMap<u16, AnswerMeans>,
@@ -119,6 +122,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         caller,
         anonymous_replay: text.anonymous_replay,
         tenant_header,
+        credential: credential(place, text.credential)?,
         provider_key: provider_key(place, text.on_unknown.as_ref())?,
         answers: answers(place, &text.answers)?,
         trust_effect_header: text.trust_effect_header,
@@ -342,4 +346,10 @@ fn methods(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<Method>> 
 
 fn answer_bytes_max(text: &RouteText) -> usize {
     text.answer_bytes_max.unwrap_or_else(|| RouteSettings::default().body.answer_bytes_max)
+}
+
+fn credential(place: &Place<'_>, text: Option<CredentialText>) -> Result<Option<(HeaderName, PathBuf)>> {
+    let Some(CredentialText { header, file }) = text else { return Ok(None) };
+    let name = named_header(place, header.as_ref())?.unwrap_or(axum::http::header::AUTHORIZATION);
+    Ok(Some((name, file)))
 }

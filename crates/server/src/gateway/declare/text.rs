@@ -47,6 +47,8 @@ pub(super) struct RouteText {
     pub(super) reused: Option<ReusedText>,
     pub(super) evidence: Option<Spanned<String>>,
     pub(super) dependency: Option<Spanned<String>>,
+    /// What the upstream knows us by.
+    pub(super) credential: Option<CredentialText>,
     #[serde(default)]
     pub(super) idempotent_methods: Vec<Spanned<String>>,
     pub(super) fingerprint: Option<Spanned<toml::Value>>,
@@ -74,4 +76,13 @@ pub(super) struct RetentionText {
 pub(super) struct ReusedText {
     pub(super) status: Spanned<u16>,
     pub(super) code: Option<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CredentialText {
+    /// `Authorization` unless it is said.
+    pub(super) header: Option<Spanned<String>>,
+    /// Holds the header's whole value.
+    pub(super) file: PathBuf,
 }
