@@ -1,5 +1,9 @@
 //! Addresses, parameters and bytes that are wrong.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::seen::json_is;
@@ -134,4 +138,20 @@ fn garbage_ends_its_own_connection_and_the_server_lives() {
     drop(std::net::TcpStream::connect(server.address).unwrap());
     server.granted(&claim("CASE-1"));
     drop(silent);
+}
+
+#[test]
+fn a_connection_that_does_not_say_what_it_speaks_is_closed() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let open = |sent: &str| {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(sent.as_bytes()).unwrap();
+        stream
+    };
+    // All at once: the server waits ten seconds for the first bytes.
+    for mut stream in ["", "P", "PRI * HTTP/2"].map(open) {
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    }
 }
