@@ -144,11 +144,6 @@ impl<S: Store> Performing<S> {
         running.await.map_err(|cause| Error::new(UNEXPECTED, "the attempt's own task ended").caused_by(cause))?
     }
 
-    /// Gives the grant back: nothing was sent.
-    pub async fn release(self) -> Result<()> {
-        self.give_back().await
-    }
-
     /// The same for whoever is detached by itself: this future must be driven to its end, whoever goes away.
     pub async fn run_attached<T, F, Fut>(self, effect: F) -> Result<Concluded<T>>
     where
