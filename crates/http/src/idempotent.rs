@@ -43,7 +43,7 @@ pub use evidence::Evidence;
 pub use guard::{Guard, PathValues};
 pub use key::IDEMPOTENCY_KEY;
 pub use layer::{Guarded, Idempotent, IdempotentLayer, IdempotentService};
-pub use local::{LocalLayer, LocalService, Operation};
+pub use local::{LocalLayer, LocalOperation, LocalService};
 pub use meaning::{Answers, Effect, ONEFOLD_EFFECT};
 pub use performed::{Answered, Unanswered};
 pub use refusal::{IDEMPOTENCY_EXPIRES, IDEMPOTENT_REPLAYED, ONEFOLD_OPERATION, ONEFOLD_OUTCOME};

@@ -7,7 +7,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use onefold::Sqlite;
 use onefold::error::{Error, Result};
-use onefold::http::idempotent::{Idempotent as _, Operation, Route};
+use onefold::http::idempotent::{Idempotent as _, LocalOperation, Route};
 use onefold::http::{Body, Path, Projected, Rejection, answer_every_error};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub fn routes(cases: Cases) -> Result<Router> {
 
 async fn submit(
     State(cases): State<Cases>,
-    operation: Operation<Sqlite>,
+    operation: LocalOperation<Sqlite>,
     Body(body): Body<Value>,
 ) -> Result<Response, Rejection> {
     let submission = Submission::read(&body)?;

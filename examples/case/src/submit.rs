@@ -8,7 +8,7 @@ use axum::response::Response;
 use onefold::core::ports::Clock;
 use onefold::error::{Error, Result, Violation};
 use onefold::http::Projected;
-use onefold::http::idempotent::Operation;
+use onefold::http::idempotent::LocalOperation;
 use onefold::{Ledger, Settings, Shutdown, Sqlite, SystemClock};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{SqliteConnection, SqlitePool};
@@ -73,7 +73,7 @@ impl Cases {
     /// Submits a case: performed once per key, whatever fails; contention runs it again.
     ///
     /// Owns what it needs, so that the future may move between threads.
-    pub async fn submit(self, operation: Operation<Sqlite>, submission: Submission) -> Submit {
+    pub async fn submit(self, operation: LocalOperation<Sqlite>, submission: Submission) -> Submit {
         let store = self.store.clone();
         let ended = store.transaction(async move |tx| self.submit_in(tx, &operation, &submission).await).await;
         ended.map_or_else(
@@ -85,7 +85,7 @@ impl Cases {
     async fn submit_in(
         &self,
         tx: &mut SqliteConnection,
-        operation: &Operation<Sqlite>,
+        operation: &LocalOperation<Sqlite>,
         submission: &Submission,
     ) -> Result<Submit> {
         let key = operation.key().unwrap_or_default();

@@ -36,7 +36,7 @@ use crate::rejection::Rejection;
 /// How long a transaction waits for another one that performs the same operation.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Guards a route whose handler calls [`Operation::once_in`].
+/// Guards a route whose handler calls [`LocalOperation::once_in`].
 pub struct LocalLayer<S> {
     guard: Guard<S>,
     kind: KindHandle<S, Local>,
@@ -121,7 +121,7 @@ impl<S: Transact> LocalLayer<S> {
     {
         let mut admitted = match self.guard.admit(request, measured).await? {
             Row::Pass(mut request) => {
-                request.extensions_mut().insert(Operation::<S> { guarded: None });
+                request.extensions_mut().insert(LocalOperation::<S> { guarded: None });
                 return Ok(pass(*request, |request| sent_on(inner, request), measured).await);
             }
             Row::Admitted(admitted) => admitted,
@@ -134,7 +134,7 @@ impl<S: Transact> LocalLayer<S> {
         let taking = taking(&mut admitted);
         let guarded = Doing { layer: self.clone(), taking, caller: admitted.caller.clone() };
         let mut request = Request::from_parts(admitted.parts, admitted.body);
-        request.extensions_mut().insert(Operation { guarded: Some(guarded) });
+        request.extensions_mut().insert(LocalOperation { guarded: Some(guarded) });
         // A transaction that its caller leaves in the middle of `BEGIN` or `COMMIT` is nobody's: it runs to its end.
         let places = admitted.places;
         let work = async move {
@@ -176,7 +176,7 @@ impl<S: Transact> LocalLayer<S> {
 }
 
 /// The operation of a request, for the handler behind [`super::Route::local`].
-pub struct Operation<S> {
+pub struct LocalOperation<S> {
     /// None for a request without a key, where the route lets that pass.
     guarded: Option<Doing<S>>,
 }
@@ -187,7 +187,7 @@ struct Doing<S> {
     caller: Caller,
 }
 
-impl<S> Clone for Operation<S> {
+impl<S> Clone for LocalOperation<S> {
     fn clone(&self) -> Self {
         let again = |doing: &Doing<S>| Doing {
             layer: doing.layer.clone(),
@@ -198,7 +198,7 @@ impl<S> Clone for Operation<S> {
     }
 }
 
-impl<S: Store, T: Sync> FromRequestParts<T> for Operation<S> {
+impl<S: Store, T: Sync> FromRequestParts<T> for LocalOperation<S> {
     type Rejection = Rejection;
 
     async fn from_request_parts(parts: &mut Parts, _: &T) -> Result<Self, Rejection> {
@@ -210,7 +210,7 @@ impl<S: Store, T: Sync> FromRequestParts<T> for Operation<S> {
     }
 }
 
-impl<S: Transact> Operation<S> {
+impl<S: Transact> LocalOperation<S> {
     /// The key that the caller gave, where it gave one.
     pub fn key(&self) -> Option<String> {
         self.guarded.as_ref().map(|doing| doing.taking.id.callers_key())
