@@ -37,7 +37,11 @@ impl Signer {
     }
 
     fn sign(&self, claims: &Value) -> String {
-        let header = Header { kid: Some(self.id.to_owned()), ..Header::new(Algorithm::ES256) };
+        self.sign_under(Header::new(Algorithm::ES256), claims)
+    }
+
+    fn sign_under(&self, header: Header, claims: &Value) -> String {
+        let header = Header { kid: Some(self.id.to_owned()), ..header };
         encode(&header, claims, &EncodingKey::from_ec_pem(self.key.serialize_pem().as_bytes()).unwrap()).unwrap()
     }
 }
@@ -78,6 +82,26 @@ async fn gate(service: &Service, identify: impl Identify) -> Gate {
 }
 
 #[tokio::test]
+async fn the_subjects_of_two_issuers_are_never_one_caller() {
+    let (folder, one, service) = (tempfile::tempdir().unwrap(), Signer::new("one"), Service::start().await);
+    let path = file(&folder, "keys.json", &set(&[&one]).to_string());
+    let jwt = || Jwt::new(Keys::open(&KeysFrom::File(path.clone()), &Connect::default()).unwrap());
+    let mut anonymous_issuer = claims();
+    anonymous_issuer.as_object_mut().unwrap().remove("iss");
+    let gate_of_sub = gate(&service, jwt()).await;
+    assert_eq!(asked(&gate_of_sub, &one.sign(&anonymous_issuer)).await.1, "alice|-");
+    assert_eq!(asked(&gate_of_sub, &one.sign(&with("iss", json!("-")))).await.1, "- alice|-");
+    for issuer in [json!(["https://issuer"]), json!({ "name": "https://issuer" }), json!(7), json!(""), Value::Null] {
+        let (status, _) = asked(&gate_of_sub, &one.sign(&with("iss", issuer.clone()))).await;
+        assert_eq!(status, StatusCode::UNAUTHORIZED, "{issuer}");
+    }
+    // Where another claim names the caller, `sub` is a string all the same.
+    let gate_of_org = gate(&service, jwt().subject("org")).await;
+    assert_eq!(asked(&gate_of_org, &one.sign(&claims())).await.1, "https://issuer acme|-");
+    assert_eq!(asked(&gate_of_org, &one.sign(&with("sub", json!(7)))).await.0, StatusCode::UNAUTHORIZED);
+}
+
+#[tokio::test]
 async fn a_token_names_its_issuers_subject() {
     let (folder, one, service) = (tempfile::tempdir().unwrap(), Signer::new("one"), Service::start().await);
     let path = file(&folder, "keys.json", &set(&[&one]).to_string());
@@ -97,7 +121,11 @@ async fn a_token_names_its_issuers_subject() {
         one.sign(&with("aud", json!("other"))),
         one.sign(&with("aud", Value::Null)),
         one.sign(&with("sub", json!(""))),
+        one.sign(&with("sub", json!(7))),
+        one.sign(&with("sub", json!(["alice"]))),
         one.sign(&with("org", json!(7))),
+        one.sign_under(Header { crit: Some(vec!["b64".to_owned()]), ..Header::new(Algorithm::ES256) }, &claims()),
+        one.sign_under(Header { crit: Some(Vec::new()), ..Header::new(Algorithm::ES256) }, &claims()),
         stranger.sign(&claims()),
         Signer::new("two").sign(&claims()),
         unsigned("none"),

@@ -80,6 +80,11 @@ impl Jwt {
         let token = bearer(headers).ok_or_else(|| refused("the request carries no bearer token"))?;
         // An algorithm that is not known, `none` among them, does not parse.
         let head = decode_header(token).map_err(|_| refused("the bearer token is not valid"))?;
+        // We implement no extension, so whatever a token calls critical is something we do not understand
+        // (RFC 7515, 4.1.11).
+        if head.crit.is_some() {
+            return Err(refused("the bearer token names a critical header that this gateway does not understand"));
+        }
         let keys = self.keys.fitting(head.kid.as_deref(), head.alg).await.map_err(problem)?;
         let rules = self.rules(head.alg);
         let claims = keys.iter().find_map(|key| decode::<Map<String, Value>>(token, key, &rules).ok());
@@ -108,10 +113,16 @@ impl Jwt {
         rules
     }
 
-    /// Issuer and subject; a space parts them, because an issuer has none.
+    /// Issuer and subject; a space parts them, because an issuer has none. A token without an issuer has the empty one,
+    /// which no token can name.
     fn caller(&self, claims: &Map<String, Value>) -> Option<Caller> {
         let text = |claim: &str| claims.get(claim).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let issuer = text("iss").unwrap_or("-");
+        // Both are strings (RFC 7519, 4.1): an issuer that is something else must not count as none, or the subjects of
+        // two issuers would be one caller.
+        if ["iss", "sub"].into_iter().any(|claim| claims.contains_key(claim) && text(claim).is_none()) {
+            return None;
+        }
+        let issuer = text("iss").unwrap_or_default();
         let subject = text(&self.subject)?;
         if issuer.contains(char::is_whitespace) || issuer.len() + subject.len() > 1_000 {
             return None;
