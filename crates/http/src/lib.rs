@@ -26,11 +26,14 @@
 //! | `correlate` | the correlation id of every request, and its metrics |
 //! | `caller` | who calls: a stable, verified subject |
 //! | `idempotent` | `Idempotency-Key`: a request takes hold once |
+//! | `connection` | a client's connection within limits (feature `gateway`) |
 //! | `gateway` | a reverse proxy in front of services in any language (feature `gateway`) |
 //! | `trace` | the trace that a request belongs to, taken in and passed on |
 //! | `panics` | a panic is a defect of ours, answered without its message |
 
 mod caller;
+#[cfg(feature = "gateway")]
+pub mod connection;
 mod correlate;
 mod extract;
 #[cfg(feature = "gateway")]

@@ -15,6 +15,7 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
+use onefold_http::connection::ConnectionLimits;
 use onefold_http::gateway::ListenAt;
 
 use crate::gateway::DeclaredGateway;
@@ -47,7 +48,8 @@ pub(crate) struct Config {
     /// Where traces go, if they go anywhere.
     pub(crate) otlp: Option<String>,
     pub(crate) body_bytes_max: usize,
-    pub(crate) connections_max: usize,
+    /// What the API's listener takes on.
+    pub(crate) connection_limits: ConnectionLimits,
     pub(crate) drain_for: Duration,
     pub(crate) sweep_every: Duration,
     pub(crate) prune_every: Duration,
@@ -117,9 +119,7 @@ impl Config {
             body_bytes_max: layers.read("body_bytes_max", "a number of bytes from 1024 to 67108864", |text| {
                 text.parse().ok().filter(|bytes| (1024..=64 * 1024 * 1024).contains(bytes))
             })?,
-            connections_max: layers.read("connections_max", "a number from 1 to 100000", |text| {
-                text.parse().ok().filter(|count| (1..=100_000).contains(count))
-            })?,
+            connection_limits: connection_limits(&layers)?,
             drain_for: duration(&layers, "drain_for")?,
             sweep_every: duration(&layers, "sweep_every")?,
             prune_every: duration(&layers, "prune_every")?,
@@ -137,6 +137,20 @@ impl Config {
             layers,
         })
     }
+}
+
+fn connection_limits(layers: &Layers) -> Result<ConnectionLimits> {
+    Ok(ConnectionLimits {
+        connections_max: layers.read("connections_max", "a number from 1 to 100000", |text| {
+            text.parse().ok().filter(|count| (1..=100_000).contains(count))
+        })?,
+        headers_within: duration(layers, "headers_within")?,
+        idle_for: duration(layers, "idle_for")?,
+        stalled_for: duration(layers, "stalled_for")?,
+        connection_for: duration(layers, "connection_for")?,
+        headers_bytes_max: 64 * 1024,
+        streams_max: 256,
+    })
 }
 
 /// An address, or `unix:` and a path.

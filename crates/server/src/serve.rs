@@ -6,14 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer}; // tidy: allow(the name is hyper's)
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use onefold_core::error::{ADDRESS_UNAVAILABLE, CONFIGURATION_INVALID};
 use onefold_core::ports::Faults;
 use onefold_core::{Error, Result};
-use onefold_http::gateway::FirstBytes;
+use onefold_http::connection::{self, ConnectionLimits, Drain};
 use onefold_runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,19 +24,13 @@ use crate::gateway::Running;
 use crate::identity::{Credentials, first_token};
 use crate::measure;
 
-/// How long a client may take to send its first bytes, and then its headers.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
-
-/// How often a silent HTTP/2 client is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
-
 /// A server that listens.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     listener: TcpListener,
     api: Shared,
     router: Router,
-    connections_max: usize,
+    limits: ConnectionLimits,
     drain_for: Duration,
     note: Note,
     pub(crate) gateway: Option<Running>,
@@ -75,7 +66,7 @@ impl Server {
             listener,
             api,
             router,
-            connections_max: config.connections_max,
+            limits: config.connection_limits,
             drain_for: config.drain_for,
             note,
             gateway,
@@ -86,8 +77,8 @@ impl Server {
     pub(crate) async fn serve(self) -> Result<()> {
         let mut stopped = Stop::listen()?;
         let folding = self.api.metrics.clone().map(measure::fold);
-        let graceful = GracefulShutdown::new();
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let drain = Drain::default();
+        let room = Arc::new(Semaphore::new(self.limits.connections_max));
         loop {
             let accepted = tokio::select! {
                 () = stopped.asked() => break,
@@ -95,22 +86,9 @@ impl Server {
             };
             let Some((stream, place)) = accepted else { continue };
             let service = TowerToHyperService::new(self.router.clone());
-            let mut builder = Builder::new(TokioExecutor::new()); // tidy: allow(the name is hyper's)
-            builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN);
-            builder
-                .http2()
-                .timer(TokioTimer::new())
-                .max_concurrent_streams(256)
-                .keep_alive_interval(KEEP_ALIVE)
-                .keep_alive_timeout(HEADERS_WITHIN);
-            let stream = TokioIo::new(FirstBytes::new(stream, HEADERS_WITHIN));
-            let connection = builder.serve_connection_with_upgrades(stream, service).into_owned();
-            let watched = graceful.watch(connection);
+            let (limits, signal) = (self.limits, drain.signal());
             tokio::spawn(async move {
-                // A client that hangs up or speaks nonsense ends its own connection only.
-                if let Err(cause) = watched.await {
-                    tracing::debug!(cause = %cause, "connection ended");
-                }
+                connection::serve(stream, service, limits, signal).await;
                 drop(place);
             });
         }
@@ -119,7 +97,7 @@ impl Server {
         drop(self.listener);
         // Both drain at once.
         let gateway = self.gateway.map(|gateway| tokio::spawn(gateway.stop(self.drain_for)));
-        if tokio::time::timeout(self.drain_for, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(self.drain_for, drain.finish()).await.is_err() {
             tracing::warn!("connections were still open when the time to drain was over");
         }
         if let Some(gateway) = gateway {

@@ -10,9 +10,6 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer}; // tidy: allow(the name is hyper's)
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use onefold_core::error::ADDRESS_UNAVAILABLE;
 use onefold_core::{Error, Result};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,15 +18,12 @@ use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
 use super::door::Gateway;
-use super::first::FirstBytes;
 use super::peer::{ClientCertificate, Peer, Transport};
 use super::strict::Strict;
 use super::tls::{ServerTls, subject};
 use super::upgrade::Place;
+use crate::connection::{self, ConnectionLimits, Drain, DrainSignal};
 use crate::panics::catch_panics;
-
-/// How often a silent HTTP/2 client is asked whether it is still there.
-const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
 /// Where a gateway listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,36 +43,12 @@ impl std::fmt::Display for ListenAt {
     }
 }
 
-/// What one gateway takes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections at once; more wait.
-    pub connections_max: usize,
-    /// How long a handshake, and then the head of a request, may take.
-    pub headers_within: Duration,
-    /// Bytes that the head of a request may have; at least 8 KiB.
-    pub headers_bytes_max: u32,
-    /// Requests at once on one HTTP/2 connection.
-    pub streams_max: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 1024,
-            headers_within: Duration::from_secs(10),
-            headers_bytes_max: 32 * 1024,
-            streams_max: 100,
-        }
-    }
-}
-
 /// A gateway that listens.
 pub struct Listener {
     socket: Socket,
     at: ListenAt,
     tls: Option<ServerTls>,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
 enum Socket {
@@ -93,7 +63,7 @@ enum Stream {
 
 impl Listener {
     /// Binds the address; connections wait until [`Listener::serve`].
-    pub async fn bind(at: &ListenAt, tls: Option<ServerTls>, limits: Limits) -> Result<Self> {
+    pub async fn bind(at: &ListenAt, tls: Option<ServerTls>, limits: ConnectionLimits) -> Result<Self> {
         let unavailable = |cause: std::io::Error| {
             Error::new(ADDRESS_UNAVAILABLE, format!("{at} cannot be listened on: {cause}")).caused_by(cause)
         };
@@ -120,7 +90,7 @@ impl Listener {
 
     /// Serves until `stop`, then lets what is under way end, for at most `drain_for`.
     pub async fn serve(self, gateway: Arc<Gateway>, stop: impl Future<Output = ()> + Send, drain_for: Duration) {
-        let graceful = GracefulShutdown::new();
+        let drain = Drain::default();
         let room = Arc::new(Semaphore::new(self.limits.connections_max));
         let router = router(gateway);
         tokio::pin!(stop);
@@ -130,8 +100,7 @@ impl Listener {
                 accepted = self.accept(&room) => accepted,
             };
             let Some((stream, place)) = accepted else { continue };
-            let connection =
-                Connection { router: router.clone(), limits: self.limits, place, watcher: graceful.watcher() };
+            let connection = Connection { router: router.clone(), limits: self.limits, place, drain: drain.signal() };
             tokio::spawn(connection.serve(stream, self.tls.clone()));
         }
         let Self { socket, at, .. } = self;
@@ -139,7 +108,7 @@ impl Listener {
         if let ListenAt::Unix(path) = at {
             let _ = std::fs::remove_file(path);
         }
-        if tokio::time::timeout(drain_for, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(drain_for, drain.finish()).await.is_err() {
             tracing::warn!("the gateway's connections were still open when the time to drain was over");
         }
     }
@@ -181,9 +150,9 @@ fn router(gateway: Arc<Gateway>) -> Router {
 /// One client's connection.
 struct Connection {
     router: Router,
-    limits: Limits,
+    limits: ConnectionLimits,
     place: Place,
-    watcher: Watcher,
+    drain: DrainSignal,
 }
 
 impl Connection {
@@ -223,7 +192,7 @@ impl Connection {
     where
         I: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Self { router, limits, place, watcher } = self;
+        let Self { router, limits, place, drain } = self;
         let service = hyper::service::service_fn(move |request: Request<Incoming>| {
             let mut request = request.map(Body::new);
             let extensions = request.extensions_mut();
@@ -234,29 +203,6 @@ impl Connection {
             }
             router.clone().oneshot(request)
         });
-        let stream = TokioIo::new(Strict::new(FirstBytes::new(stream, limits.headers_within)));
-        let connection = builder(limits).serve_connection_with_upgrades(stream, service).into_owned();
-        // A client that hangs up or speaks nonsense ends its own connection only.
-        if let Err(cause) = watcher.watch(connection).await {
-            tracing::debug!(cause = %cause, "connection ended");
-        }
+        connection::serve(Strict::new(stream), service, limits, drain).await;
     }
-}
-
-fn builder(limits: Limits) -> Builder<TokioExecutor> {
-    // tidy: allow(the name is hyper's)
-    let mut builder = Builder::new(TokioExecutor::new()); // tidy: allow(the name is hyper's)
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.headers_within)
-        .max_buf_size(usize::try_from(limits.headers_bytes_max).unwrap_or(usize::MAX).max(8 * 1024));
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(limits.headers_bytes_max)
-        .max_concurrent_streams(limits.streams_max)
-        .keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(limits.headers_within);
-    builder
 }

@@ -13,8 +13,9 @@ use onefold_core::call::Happened;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::forward::{Forward, Lost};
-use super::{forwarded, hop};
-use crate::idempotent::Unanswered;
+use super::{hop, trailers};
+use crate::connection::Activity;
+use crate::idempotent::{Unanswered, is_ours};
 
 /// The place of a connection among those that may be open; kept for as long as anything uses the connection.
 #[derive(Clone)]
@@ -53,6 +54,7 @@ fn asks(request: &Request<Body>) -> bool {
 pub(super) async fn pass(forward: &Forward, mut request: Request<Body>) -> Result<Response, Lost> {
     let client = hyper::upgrade::on(&mut request);
     let place = request.extensions().get::<Place>().cloned();
+    let activity = request.extensions().get::<Arc<Activity>>().cloned();
     let headers = request.headers_mut();
     headers.insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(header::UPGRADE, WEBSOCKET);
@@ -61,33 +63,43 @@ pub(super) async fn pass(forward: &Forward, mut request: Request<Body>) -> Resul
         let named: Vec<&str> = hop::tokens(response.headers(), &header::UPGRADE).collect();
         matches!(named[..], [only] if only.eq_ignore_ascii_case("websocket"))
     };
-    hop::strip(response.headers_mut());
-    let spoken = response.version();
-    forwarded::via(response.headers_mut(), spoken);
+    forward.clean(&mut response, &Method::GET);
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         if !agreed {
             let what = "the upstream agreed to a protocol that it was not asked for";
             return Err(Lost::Unanswered(Unanswered::lost(Happened::Undecodable, what)));
         }
         let upstream = hyper::upgrade::on(&mut response);
-        tokio::spawn(copy(client, upstream, place));
+        tokio::spawn(copy(client, upstream, place, activity));
         response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("upgrade"));
         response.headers_mut().insert(header::UPGRADE, WEBSOCKET);
         let (parts, _) = response.into_parts();
         return Ok(Response::from_parts(parts, Body::empty()));
     }
-    Ok(response.map(Body::new))
+    Ok(response.map(|body| trailers::without(Body::new(body), is_ours)))
 }
 
-async fn copy(client: OnUpgrade, upstream: OnUpgrade, place: Option<Place>) {
+/// Copies until either side ends, nothing has passed for too long, or the connection has been open long enough.
+async fn copy(client: OnUpgrade, upstream: OnUpgrade, place: Option<Place>, activity: Option<Arc<Activity>>) {
     let both: hyper::Result<(Upgraded, Upgraded)> = async { Ok((client.await?, upstream.await?)) }.await;
     match both {
         Ok((client, upstream)) => {
             let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
-            // Either side may end it at any time.
-            let _ = tokio::io::copy_bidirectional(&mut client, &mut upstream).await;
+            tokio::select! {
+                // Either side may end it at any time.
+                _ = tokio::io::copy_bidirectional(&mut client, &mut upstream) => {}
+                () = over(activity) => tracing::debug!("a web socket was ended"),
+            }
         }
         Err(cause) => tracing::debug!(cause = %cause, "an upgrade did not come about"),
     }
     drop(place);
+}
+
+async fn over(activity: Option<Arc<Activity>>) {
+    let Some(activity) = activity else { return std::future::pending().await };
+    tokio::select! {
+        () = activity.silent() => {}
+        () = tokio::time::sleep_until(activity.ends_at()) => {}
+    }
 }

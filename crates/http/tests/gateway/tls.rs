@@ -9,8 +9,9 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo}; // tidy: allow(the name is hyper's)
 use hyper_util::service::TowerToHyperService;
+use onefold_http::connection::ConnectionLimits;
 use onefold_http::gateway::identify::Certificate;
-use onefold_http::gateway::{Connect, Limits, ServerTls, Table, TlsFiles};
+use onefold_http::gateway::{Connect, ServerTls, Table, TlsFiles};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -112,7 +113,7 @@ async fn secure_service(authority: &Authority) -> Service {
 
 async fn gate(entry: onefold_http::gateway::Entry, files: &TlsFiles) -> Gate {
     let tls = ServerTls::read(files).unwrap();
-    Gate::with(Table::new(vec![entry]).unwrap(), Some(tls), Limits::default()).await
+    Gate::with(Table::new(vec![entry]).unwrap(), Some(tls), ConnectionLimits::default()).await
 }
 
 fn get(gate: &Gate) -> Request<Body> {
@@ -181,7 +182,7 @@ async fn a_certificate_is_exchanged_while_it_serves() {
     let service = Service::start().await;
     let tls = ServerTls::read(&files(&folder, &authority, false)).unwrap();
     let table = Table::new(vec![route(&service.url)]).unwrap();
-    let gate = Gate::with(table, Some(tls.clone()), Limits::default()).await;
+    let gate = Gate::with(table, Some(tls.clone()), ConnectionLimits::default()).await;
     assert!(client(&authority, None).request(get(&gate)).await.is_ok());
     tls.exchange(&ServerTls::read(&files(&folder, &next, false)).unwrap());
     assert!(client(&authority, None).request(get(&gate)).await.is_err());

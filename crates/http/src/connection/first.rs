@@ -15,7 +15,7 @@ use tokio::time::Sleep;
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A client's connection; reading from it fails where it does not say in time which HTTP it speaks.
-pub struct FirstBytes<I> {
+pub(super) struct FirstBytes<I> {
     io: I,
     /// None once it is known.
     waiting: Option<Waiting>,
@@ -29,7 +29,7 @@ struct Waiting {
 
 impl<I> FirstBytes<I> {
     /// This connection, whose first bytes may take `within`.
-    pub fn new(io: I, within: Duration) -> Self {
+    pub(super) fn new(io: I, within: Duration) -> Self {
         Self { io, waiting: Some(Waiting { deadline: Box::pin(tokio::time::sleep(within)), matched: 0 }) }
     }
 }
