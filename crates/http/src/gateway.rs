@@ -5,22 +5,25 @@
 //! | file | what it does |
 //! |---|---|
 //! | `listen`, `tls` | connections within limits, TCP or a Unix socket, TLS, a drain before the end |
-//! | `first` | the first bytes of a connection come in time |
 //! | `strict` | a head that gives its body two lengths is refused |
-//! | `door` | one request: what is refused, who calls, which route, guarded or passed on |
+//! | `door` | one request: which route, who calls, guarded or passed on |
+//! | `admit`, `host` | a request's head: what is refused, which host is meant, what its sender may not say |
 //! | `table`, `path` | which route a request belongs to; paths that could mean two things are refused |
 //! | `identify` | who calls: a JWT, a client certificate, an `auth` sub-request |
 //! | `forward`, `lent` | sends a request on and says whether a byte of it left |
 //! | `upstream`, `connect` | which upstream is next; connections to it |
+//! | `answer`, `trailers` | an upstream's answer: refused where it contradicts itself, cleaned of what it may not say |
 //! | `hop`, `forwarded`, `peer` | headers that end here, headers that say who was before us, who that is |
 //! | `upgrade` | connections that become web sockets, and nothing else |
 
+mod admit;
+mod answer;
 mod connect;
 mod door;
-mod first;
 mod forward;
 mod forwarded;
 mod hop;
+mod host;
 pub mod identify;
 mod lent;
 mod listen;
@@ -29,16 +32,16 @@ mod peer;
 mod strict;
 mod table;
 mod tls;
+mod trailers;
 mod upgrade;
 mod upstream;
 
 pub use connect::{Connect, Protocol};
 pub use door::Gateway;
-pub use first::FirstBytes;
 pub use forward::Forward;
-pub use listen::{Limits, ListenAt, Listener};
+pub use listen::{ListenAt, Listener};
 pub use peer::{ClientCertificate, Peer, Transport, TrustedProxies};
-pub use table::{Entry, Guarded, Pattern, Perform, Table};
+pub use table::{Entry, Guarded, Lookalikes, Pattern, Perform, Table};
 pub use tls::{ServerTls, TlsFiles};
 pub use upstream::{Upstream, Upstreams};
 

@@ -47,6 +47,8 @@ pub use local::{LocalLayer, LocalOperation, LocalService};
 pub use meaning::{Answers, Effect, ONEFOLD_EFFECT};
 pub use performed::{Answered, Unanswered};
 pub use refusal::{IDEMPOTENCY_EXPIRES, IDEMPOTENT_REPLAYED, ONEFOLD_OPERATION, ONEFOLD_OUTCOME};
+#[cfg(feature = "gateway")]
+pub(crate) use refusal::{is_ours, strip_ours};
 pub use route::{Key, Route, RouteSettings};
 pub use stored::{NEVER_STORED, STORED_HEADERS};
 pub use whole::BodyLimits;

@@ -24,6 +24,12 @@ use tower::Service;
 /// that the other side just closed is one whose outcome nobody knows.
 const IDLE_FOR: Duration = Duration::from_secs(4);
 
+/// Headers of an answer that are read, so that one with many is an answer still; how many of them pass is said in
+/// `answer`.
+const HEADERS_READ_MAX: usize = 1024;
+/// Bytes of an answer's head that are read, the same in HTTP/1.1 and HTTP/2.
+const HEAD_BYTES_READ_MAX: usize = 512 * 1024;
+
 /// How upstreams are connected to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connect {
@@ -77,6 +83,9 @@ impl Connect {
             .pool_timer(TokioTimer::new())
             .timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_FOR)
+            .http1_max_headers(HEADERS_READ_MAX)
+            .http1_max_buf_size(HEAD_BYTES_READ_MAX)
+            .http2_max_header_list_size(u32::try_from(HEAD_BYTES_READ_MAX).unwrap_or(u32::MAX))
             .http2_only(self.protocol == Protocol::Http2);
         Ok(client.build(Within { connector, within: self.within }))
     }

@@ -3,18 +3,16 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::body::Body;
-use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Method, Request, Version, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, header};
 use axum::response::Response;
 use metrics::counter;
-use onefold_core::error::{METHOD_NOT_ALLOWED, REQUEST_INVALID, ROUTE_NOT_FOUND};
+use onefold_core::error::{METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
 use onefold_core::operation::Tenant;
 use onefold_core::{Error, Result};
 use tracing::Instrument as _;
 
-use super::peer::Peer;
 use super::table::{Entry, Found, Perform, Table};
-use super::{forwarded, hop, path, problem, upgrade};
+use super::{admit, forwarded, hop, problem, upgrade};
 use crate::caller::Caller;
 use crate::correlate::Correlation;
 use crate::rejection::Answered;
@@ -45,12 +43,13 @@ impl Gateway {
     /// Answers one request.
     pub async fn handle(&self, mut request: Request<Body>) -> Response {
         let table = self.table();
-        let found = sound(&request).map(|segments| table.find(request.method(), &segments));
-        let route: Arc<str> = match &found {
-            Ok(Found::Route(entry)) => Arc::clone(&entry.name),
-            Ok(Found::Otherwise(_)) => Arc::from("otherwise"),
-            Ok(Found::Nowhere) | Err(_) => Arc::from("none"),
+        let found = admit::sound(&mut request).map(|segments| table.find(request.method(), &segments));
+        let (route, entry): (Arc<str>, _) = match &found {
+            Ok(Found::Route(entry)) => (Arc::clone(&entry.name), Some(entry.as_ref())),
+            Ok(Found::Otherwise(_)) => (Arc::from("otherwise"), None),
+            Ok(Found::Lookalike(_) | Found::WrongMethod(_) | Found::Nowhere) | Err(_) => (Arc::from("none"), None),
         };
+        admit::drop_underscored(request.headers_mut(), entry);
         // Before anything is said in headers here: nothing of that is the client's to remove.
         upgrade::note(&mut request);
         hop::strip_but(request.headers_mut(), |name| table.reads(name) || forwarded::tells(name));
@@ -84,22 +83,46 @@ impl Gateway {
     }
 }
 
-async fn answer(table: &Table, found: Result<Found>, request: Request<Body>) -> Response {
+async fn answer(table: &Arc<Table>, found: Result<Found>, request: Request<Body>) -> Response {
     match found {
+        // No method would do.
+        Err(error) if error.code() == METHOD_NOT_ALLOWED => allowing(problem(error), &[]),
         Err(error) => problem(error),
         Ok(Found::Nowhere) => {
             let what = "no route of this gateway takes this method and path";
             problem(Error::new(ROUTE_NOT_FOUND, what).hint("mend the path, or add a [[route]] or `otherwise`"))
         }
-        Ok(Found::Otherwise(forward)) => forward.pass(admitted(table, request)).await,
+        Ok(Found::WrongMethod(allowed)) => not_allowed(&allowed),
+        Ok(Found::Lookalike(name)) => {
+            let what = format!("the path differs from that of the route {name:?} only in its spelling");
+            let hint =
+                "spell the path as the route does; the gateway's operator may set otherwise_lookalikes = \"pass\"";
+            problem(Error::new(ROUTE_NOT_FOUND, what).hint(hint))
+        }
+        Ok(Found::Otherwise(forward)) => forward.pass(admit::admitted(table, request)).await,
         Ok(Found::Route(entry)) => route(table, entry, request).await,
     }
 }
 
-async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Response {
-    let request = admitted(table, request);
+/// The path is a route's, for other methods.
+fn not_allowed(allowed: &[Method]) -> Response {
+    let names: Vec<&str> = allowed.iter().map(Method::as_str).collect();
+    let what = "the route of this path takes other methods";
+    allowing(problem(Error::new(METHOD_NOT_ALLOWED, what).hint(format!("use {}", names.join(", ")))), &names)
+}
+
+/// Whoever refuses a method says which ones it takes.
+fn allowing(mut response: Response, names: &[&str]) -> Response {
+    if let Ok(value) = HeaderValue::from_str(&names.join(", ")) {
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    response
+}
+
+async fn route(table: &Arc<Table>, entry: Arc<Entry>, request: Request<Body>) -> Response {
+    let request = admit::admitted(table, request);
     let (mut parts, body) = request.into_parts();
-    let tenant = match tenant(&entry, &parts) {
+    let tenant = match admit::tenant(&entry, &parts) {
         Ok(tenant) => tenant,
         Err(error) => return problem(error),
     };
@@ -127,64 +150,10 @@ async fn route(table: &Table, entry: Arc<Entry>, request: Request<Body>) -> Resp
     }
 }
 
-/// The request with what its sender may not say removed, and with what we know of it.
-fn admitted(table: &Table, request: Request<Body>) -> Request<Body> {
-    let (mut parts, body) = request.into_parts();
-    let trusted = table.proxies().contains(parts.extensions.get::<Peer>());
-    if !trusted {
-        for name in table.tenant_headers() {
-            parts.headers.remove(name);
-        }
-    }
-    forwarded::announce(&mut parts, table.proxies());
-    Request::from_parts(parts, body)
-}
-
-/// The tenant that a trusted proxy names; what others say was removed before.
-fn tenant(entry: &Entry, parts: &Parts) -> Result<Option<Tenant>> {
-    let Some(name) = &entry.tenant_header else { return Ok(None) };
-    let mut named = parts.headers.get_all(name).into_iter();
-    match (named.next(), named.next()) {
-        (None, _) => Ok(None),
-        (Some(one), None) => {
-            let text = one.to_str().map_err(|_| Error::new(REQUEST_INVALID, format!("{name} is no plain text")))?;
-            Tenant::parse(text.trim()).map(Some).map_err(|error| Error::new(REQUEST_INVALID, error.detail().to_owned()))
-        }
-        (Some(_), Some(_)) => Err(Error::new(REQUEST_INVALID, format!("{name} is sent twice"))),
-    }
-}
-
 /// A subject's own tenant wins over what a proxy says.
 fn of_tenant(caller: Caller, named: Option<Tenant>) -> Caller {
     match caller {
         Caller::Known { subject, tenant } => Caller::Known { subject, tenant: tenant.or(named) },
         Caller::Anonymous => Caller::Anonymous,
     }
-}
-
-/// The path's segments, unless two servers could read the request differently.
-fn sound(request: &Request<Body>) -> Result<Vec<String>> {
-    let refused = |what: &str| Err(Error::new(REQUEST_INVALID, what.to_owned()).hint("mend the request"));
-    let headers = request.headers();
-    if request.method() == Method::CONNECT {
-        return Err(Error::new(METHOD_NOT_ALLOWED, "this gateway makes no tunnels"));
-    }
-    if request.method().as_str().bytes().any(|byte| byte.is_ascii_lowercase()) {
-        return refused("a method is written in capitals");
-    }
-    if headers.contains_key(header::TRANSFER_ENCODING) && headers.contains_key(header::CONTENT_LENGTH) {
-        return refused("a body has a length or is chunked, not both");
-    }
-    let hosts = headers.get_all(header::HOST).into_iter().count();
-    if hosts > 1 || hosts == 0 && request.version() == Version::HTTP_11 && request.uri().authority().is_none() {
-        return refused("a request names one host");
-    }
-    let named = headers.get(header::HOST).map(HeaderValue::as_bytes);
-    let authority = request.uri().authority().map(|authority| authority.as_str().as_bytes());
-    if let (Some(named), Some(authority)) = (named, authority)
-        && !named.eq_ignore_ascii_case(authority)
-    {
-        return refused("a request names one host");
-    }
-    path::segments(request.uri().path()).map_or_else(|| refused("the path could mean another one elsewhere"), Ok)
 }

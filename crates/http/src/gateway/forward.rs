@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, HeaderValue, Request, StatusCode, Version, header};
+use axum::http::{HeaderName, HeaderValue, Method, Request, Version, header};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy;
@@ -15,11 +15,12 @@ use onefold_core::call::{Happened, Sent};
 use onefold_core::error::{DOWNSTREAM_TIMEOUT, REQUEST_BODY_INVALID, UPSTREAM_UNREACHABLE};
 use tokio::time::Instant;
 
+use super::answer::{self, Switch};
 use super::connect::{Connect, Protocol, Web};
 use super::lent::{Home, Lent};
 use super::upstream::{Reached, Upstream, Upstreams};
-use super::{forwarded, hop, problem, upgrade};
-use crate::idempotent::{Answered, Unanswered};
+use super::{forwarded, hop, problem, trailers, upgrade};
+use crate::idempotent::{Answered, ONEFOLD_EFFECT, Unanswered, is_ours};
 use crate::rejection::Rejection;
 use crate::trace;
 
@@ -34,6 +35,8 @@ pub struct Forward {
     within: Duration,
     /// What the upstream knows us by, in place of what the client sent.
     credential: Option<(HeaderName, HeaderValue)>,
+    /// Headers of an answer that somebody reads: with those that say what it is, they are the last to be dropped.
+    read_headers: Vec<HeaderName>,
 }
 
 /// Which `Host` an upstream sees.
@@ -54,6 +57,7 @@ impl Forward {
             host: HostSent::Upstreams,
             within,
             credential: None,
+            read_headers: Vec::new(),
         })
     }
 
@@ -73,6 +77,13 @@ impl Forward {
         self
     }
 
+    /// The same, where these headers of an answer stay when it has more headers than pass.
+    #[must_use]
+    pub fn reading_headers(mut self, names: impl IntoIterator<Item = HeaderName>) -> Self {
+        self.read_headers.extend(names);
+        self
+    }
+
     /// Sends a request on. An error says why no answer came and whether a byte of the request left; an upstream that
     /// cannot be reached is no error as long as another one can.
     pub async fn send(&self, request: Request<Body>) -> Answered {
@@ -83,40 +94,55 @@ impl Forward {
     pub async fn pass(&self, request: Request<Body>) -> Response {
         let sent =
             if upgrade::wanted(&request) { upgrade::pass(self, request).await } else { self.plain(request).await };
-        sent.unwrap_or_else(Lost::into_problem)
+        let mut response = sent.unwrap_or_else(Lost::into_problem);
+        // Nobody here reads it, and it is not for clients.
+        response.headers_mut().remove(ONEFOLD_EFFECT);
+        response
     }
 
     async fn plain(&self, mut request: Request<Body>) -> Result<Response, Lost> {
         hop::strip(request.headers_mut());
-        let version = request.version();
-        let mut response = self.deliver(&self.web, request).await?;
-        hop::strip(response.headers_mut());
-        let spoken = response.version();
-        forwarded::via(response.headers_mut(), spoken);
-        // What is not modified has the length of what it would have been; there is no body to measure against it.
-        if matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
-            response.headers_mut().remove(header::CONTENT_LENGTH);
-        }
+        let (version, method) = (request.version(), request.method().clone());
+        let mut response = self.deliver(&self.web, request, Switch::Unasked).await?;
+        self.clean(&mut response, &method);
         // The client's connection decides what it speaks.
         *response.version_mut() = version;
-        Ok(response.map(Body::new))
+        Ok(response.map(|body| trailers::without(Body::new(body), is_ours)))
+    }
+
+    /// The head of an answer as a client gets it.
+    pub(super) fn clean(&self, response: &mut Response<Incoming>, asked: &Method) {
+        let spoken = response.version();
+        answer::clean(response.headers_mut(), asked, &self.read_headers);
+        forwarded::via(response.headers_mut(), spoken);
     }
 
     /// Sends on a request that asks for a web socket, without removing what asks for it.
     pub(super) async fn deliver_upgrading(&self, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
-        self.deliver(&self.upgrading, request).await
+        self.deliver(&self.upgrading, request, Switch::Asked).await
     }
 
-    async fn deliver(&self, web: &Web<Lent>, request: Request<Body>) -> Result<Response<Incoming>, Lost> {
+    async fn deliver(
+        &self,
+        web: &Web<Lent>,
+        request: Request<Body>,
+        switch: Switch,
+    ) -> Result<Response<Incoming>, Lost> {
         let (mut parts, body) = request.into_parts();
         forwarded::via(&mut parts.headers, parts.version);
         let home = Home::new(body);
-        let answered = self.turn(web, &parts, &home).await;
+        let answered = self.turn(web, &parts, &home, switch).await;
         answered.map_err(|unanswered| if home.broke() { Lost::Broken } else { Lost::Unanswered(unanswered) })
     }
 
     /// Tries one upstream after the other, for as long as nothing was sent.
-    async fn turn(&self, web: &Web<Lent>, parts: &Parts, home: &Home) -> Result<Response<Incoming>, Unanswered> {
+    async fn turn(
+        &self,
+        web: &Web<Lent>,
+        parts: &Parts,
+        home: &Home,
+        switch: Switch,
+    ) -> Result<Response<Incoming>, Unanswered> {
         let until = Instant::now() + self.within;
         let mut last = Unanswered::not_sent(Happened::NoConnection, "no upstream could be reached");
         for at in self.upstreams.order() {
@@ -130,7 +156,7 @@ impl Forward {
             match tokio::time::timeout_at(until, web.request(request)).await {
                 Ok(Ok(response)) => {
                     self.upstreams.reached(at, Reached::Yes);
-                    return Ok(response);
+                    return sound(response, switch, &connection);
                 }
                 Ok(Err(cause)) => last = lost(&cause),
                 Err(_) => last = late(&connection),
@@ -164,11 +190,26 @@ impl Forward {
         };
         head.headers.insert(header::HOST, host);
         if let Some((name, value)) = &self.credential {
+            hop::remove_spellings(&mut head.headers, name);
             head.headers.insert(name.clone(), value.clone());
         }
         trace::pass_on(&mut head.headers);
         Some(head)
     }
+}
+
+/// The answer, unless it contradicts itself: then nothing of it is believed, nor what follows it on its connection.
+fn sound(
+    response: Response<Incoming>,
+    switch: Switch,
+    connection: &CaptureConnection,
+) -> Result<Response<Incoming>, Unanswered> {
+    let Err(why) = answer::check(&response, switch) else { return Ok(response) };
+    if let Some(connection) = connection.connection_metadata().as_ref() {
+        connection.poison();
+    }
+    tracing::warn!(why, "an upstream's answer was refused");
+    Err(Unanswered::lost(Happened::Undecodable, why))
 }
 
 /// Why no answer came. Only a connection that was never made proves that nothing was sent.

@@ -11,25 +11,25 @@ const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// What a client could make an upstream believe about where it is and what it asks for.
-const CLAIMS: [HeaderName; 12] = [
+/// Families of headers by which a client could make an upstream believe who or where it is, or what it asks for.
+const FAMILIES: [&str; 2] = ["x-forwarded-", "x-original-"];
+
+/// Single headers that say the same.
+const SINGLE: [HeaderName; 4] = [
     header::FORWARDED,
-    FOR,
-    PROTO,
-    HOST,
-    HeaderName::from_static("x-forwarded-port"),
-    HeaderName::from_static("x-forwarded-prefix"),
-    HeaderName::from_static("x-forwarded-server"),
-    HeaderName::from_static("x-forwarded-method"),
-    HeaderName::from_static("x-forwarded-uri"),
-    HeaderName::from_static("x-original-url"),
-    HeaderName::from_static("x-rewrite-url"),
+    HeaderName::from_static("x-forwarded"),
     HeaderName::from_static("x-real-ip"),
+    HeaderName::from_static("x-rewrite-url"),
 ];
+
+/// Whether only a proxy that we trust may say this.
+pub(super) fn is_proxys_word(name: &HeaderName) -> bool {
+    SINGLE.contains(name) || FAMILIES.iter().any(|family| name.as_str().starts_with(family))
+}
 
 /// Whether a header says where a request came from.
 pub(super) fn tells(name: &HeaderName) -> bool {
-    *name == header::VIA || CLAIMS.contains(name)
+    *name == header::VIA || is_proxys_word(name)
 }
 
 /// Says who the client is. What the client says of itself is dropped, unless it is a proxy whose word is taken.
@@ -37,7 +37,8 @@ pub(super) fn announce(parts: &mut Parts, trusted: &TrustedProxies) {
     let peer = parts.extensions.get::<Peer>().copied();
     let host = host(parts);
     if !trusted.contains(peer.as_ref()) {
-        for name in CLAIMS {
+        let said: Vec<HeaderName> = parts.headers.keys().filter(|name| is_proxys_word(name)).cloned().collect();
+        for name in said {
             parts.headers.remove(name);
         }
     }
@@ -112,7 +113,18 @@ mod tests {
 
     #[test]
     fn what_a_client_says_of_itself_is_dropped() {
-        let spoofed = [("x-forwarded-for", "10.0.0.1"), ("forwarded", "for=10.0.0.1"), ("x-real-ip", "10.0.0.1")];
+        let spoofed = [
+            ("x-forwarded-for", "10.0.0.1"),
+            ("forwarded", "for=10.0.0.1"),
+            ("x-real-ip", "10.0.0.1"),
+            ("x-forwarded-user", "admin"),
+            ("x-forwarded-client-cert", "admin"),
+            ("x-forwarded-whatever-comes-next", "admin"),
+            ("x-forwarded", "admin"),
+            ("x-original-url", "/admin"),
+            ("x-original-host", "admin"),
+            ("x-rewrite-url", "/admin"),
+        ];
         let fresh = [
             "forwarded: for=192.0.2.7;host=\"shop.example:8443\";proto=https",
             "x-forwarded-for: 192.0.2.7",

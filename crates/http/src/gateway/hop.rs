@@ -36,6 +36,16 @@ pub(super) fn strip_but(headers: &mut HeaderMap, kept: impl Fn(&HeaderName) -> b
     }
 }
 
+/// Removes a header in each spelling that servers which write dashes as underscores take for it.
+pub(super) fn remove_spellings(headers: &mut HeaderMap, name: &HeaderName) {
+    let dashed = name.as_str().replace('_', "-");
+    let spelled: Vec<HeaderName> =
+        headers.keys().filter(|sent| sent.as_str().replace('_', "-") == dashed).cloned().collect();
+    for name in spelled {
+        headers.remove(name);
+    }
+}
+
 /// Makes one line of the cookies that HTTP/2 clients send in several: HTTP/1.1 has one.
 pub(super) fn join_cookies(headers: &mut HeaderMap) {
     let lines: Vec<&[u8]> = headers.get_all(header::COOKIE).into_iter().map(HeaderValue::as_bytes).collect();
@@ -93,6 +103,17 @@ mod tests {
         }
         strip_but(&mut headers, |name| name == "x-key" || name == "te");
         assert_eq!(headers, HeaderMap::from_iter([("x-key".parse().unwrap(), "k".parse().unwrap())]));
+    }
+
+    #[test]
+    fn a_header_is_removed_in_each_of_its_spellings() {
+        for configured in ["x-api-key", "x_api_key"] {
+            let names = ["x-api-key", "x_api_key", "x-api_key", "x-api-keys"];
+            let mut headers: HeaderMap =
+                names.map(|name| (name.parse().unwrap(), "1".parse().unwrap())).into_iter().collect();
+            remove_spellings(&mut headers, &configured.parse().unwrap());
+            assert_eq!(headers.keys().collect::<Vec<_>>(), ["x-api-keys"], "{configured}");
+        }
     }
 
     #[test]

@@ -23,6 +23,27 @@ pub(super) fn raw(path: &str) -> Vec<&str> {
     if rest.is_empty() { Vec::new() } else { rest.split('/').collect() }
 }
 
+/// Where in a path a segment is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    Within,
+    Last,
+}
+
+/// Whether some server would take one segment for the other: they differ only in case, in blanks around them, or, at the
+/// end of a path, in a suffix behind a dot.
+pub(super) fn looks_like(wanted: &str, segment: &str, position: Position) -> bool {
+    let (wanted, segment) = (folded(wanted), folded(segment));
+    let suffixed = |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('.'));
+    let ends = position == Position::Last;
+    wanted == segment || ends && (suffixed(&segment, &wanted) || suffixed(&wanted, &segment))
+}
+
+/// Some letters have another lower case than the one that their upper case has; both ways make them one.
+fn folded(segment: &str) -> String {
+    segment.trim().chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
 fn segment(raw: &str) -> Option<String> {
     if raw == "." || raw == ".." {
         return None;
@@ -87,6 +108,23 @@ mod tests {
         for path in bad {
             assert_eq!(segments(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn a_segment_looks_like_another_that_differs_in_spelling_only() {
+        let alike = ["charges", "CHARGES", "Charge\u{17f}", "charges ", " charges", "charges\u{a0}"];
+        for segment in alike {
+            assert!(looks_like("charges", segment, Position::Within), "{segment:?}");
+        }
+        for segment in ["charges.json", "charges.", "CHARGES.XML", "charges.tar.gz"] {
+            assert!(looks_like("charges", segment, Position::Last), "{segment:?}");
+            assert!(looks_like(segment, "charges", Position::Last), "{segment:?}");
+            assert!(!looks_like("charges", segment, Position::Within), "{segment:?}");
+        }
+        for segment in ["charge", "chargess", "charges-json", "x.charges", "ch arges"] {
+            assert!(!looks_like("charges", segment, Position::Last), "{segment:?}");
+        }
+        assert!(!looks_like("v1.0", "v1.5", Position::Last));
     }
 
     #[test]

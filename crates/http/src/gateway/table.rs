@@ -10,6 +10,7 @@ use onefold_core::ports::{BoxFuture, Store};
 use onefold_core::{Error, Result};
 
 use super::forward::Forward;
+use super::path::Position;
 use super::peer::TrustedProxies;
 use crate::caller::Identify;
 use crate::idempotent::{Answered, Guard, PathValues};
@@ -43,15 +44,41 @@ pub struct Entry {
     pub tenant_header: Option<HeaderName>,
     /// The header that carries the key.
     pub key_header: HeaderName,
+    /// Headers with an underscore in their name that pass; all others of that sort are dropped.
+    pub underscored_headers: Vec<HeaderName>,
     /// What makes them take hold once; none passes them on.
     pub guard: Option<Arc<dyn Guarded>>,
+}
+
+impl Entry {
+    /// Whether this header passes although its name has an underscore: somebody named it.
+    pub(super) fn takes_underscored(&self, name: &HeaderName) -> bool {
+        self.underscored_headers.contains(name) || self.key_header == *name || self.tenant_header.as_ref() == Some(name)
+    }
+
+    /// Whether a request is this route's to guard, or would be if its path were spelled as the route's.
+    fn resembles(&self, method: &Method, segments: &[String]) -> bool {
+        // Nothing of these is ever guarded.
+        let safe = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE];
+        self.guard.is_some() && !safe.contains(method) && self.pattern.resembles(method, segments)
+    }
+}
+
+/// What becomes of a request for `otherwise` whose path is a guarded route's in another spelling.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Lookalikes {
+    /// Refused: an upstream that does not care about the spelling would perform it unguarded.
+    #[default]
+    Refuse,
+    /// Passed on like any other.
+    Pass,
 }
 
 /// Every route, in order; the first that fits wins.
 #[derive(Default)]
 pub struct Table {
     entries: Vec<Arc<Entry>>,
-    otherwise: Option<Arc<Forward>>,
+    otherwise: Option<(Arc<Forward>, Lookalikes)>,
     trusted: TrustedProxies,
 }
 
@@ -59,6 +86,10 @@ pub struct Table {
 pub(super) enum Found {
     Route(Arc<Entry>),
     Otherwise(Arc<Forward>),
+    /// It would go to `otherwise`, but only its spelling is not that of the guarded route with this name.
+    Lookalike(Arc<str>),
+    /// The path is a route's, for these methods only.
+    WrongMethod(Vec<Method>),
     Nowhere,
 }
 
@@ -78,8 +109,8 @@ impl Table {
 
     /// Passes on, without a guard, whatever no route is for.
     #[must_use]
-    pub fn otherwise(mut self, forward: Arc<Forward>) -> Self {
-        self.otherwise = Some(forward);
+    pub fn otherwise(mut self, forward: Arc<Forward>, lookalikes: Lookalikes) -> Self {
+        self.otherwise = Some((forward, lookalikes));
         self
     }
 
@@ -109,9 +140,33 @@ impl Table {
         let route = self.entries.iter().find(|entry| entry.pattern.fits(method, segments));
         match (route, &self.otherwise) {
             (Some(entry), _) => Found::Route(Arc::clone(entry)),
-            (None, Some(forward)) => Found::Otherwise(Arc::clone(forward)),
-            (None, None) => Found::Nowhere,
+            (None, Some((forward, lookalikes))) => match self.lookalike(*lookalikes, method, segments) {
+                Some(entry) => Found::Lookalike(Arc::clone(&entry.name)),
+                None => Found::Otherwise(Arc::clone(forward)),
+            },
+            (None, None) => match self.methods(segments) {
+                allowed if allowed.is_empty() => Found::Nowhere,
+                allowed => Found::WrongMethod(allowed),
+            },
         }
+    }
+
+    fn lookalike(&self, lookalikes: Lookalikes, method: &Method, segments: &[String]) -> Option<&Arc<Entry>> {
+        match lookalikes {
+            Lookalikes::Refuse => self.entries.iter().find(|entry| entry.resembles(method, segments)),
+            Lookalikes::Pass => None,
+        }
+    }
+
+    /// The methods that routes of this path take.
+    fn methods(&self, segments: &[String]) -> Vec<Method> {
+        let mut methods: Vec<Method> = Vec::new();
+        for pattern in self.entries.iter().map(|entry| &entry.pattern).filter(|pattern| pattern.is_path(segments)) {
+            methods.extend(pattern.methods.iter().flatten().cloned());
+        }
+        methods.sort_unstable_by(|one, other| one.as_str().cmp(other.as_str()));
+        methods.dedup();
+        methods
     }
 }
 
@@ -190,14 +245,31 @@ impl Pattern {
     }
 
     fn fits(&self, method: &Method, segments: &[String]) -> bool {
+        self.takes(method) && self.is_path(segments)
+    }
+
+    fn takes(&self, method: &Method) -> bool {
+        self.methods.as_ref().is_none_or(|methods| methods.contains(method))
+    }
+
+    fn is_path(&self, segments: &[String]) -> bool {
+        self.matches(segments, |wanted, segment, _| wanted == segment)
+    }
+
+    /// Whether the path differs only in case, in blanks around a segment, or in a suffix behind a dot.
+    fn resembles(&self, method: &Method, segments: &[String]) -> bool {
+        self.takes(method) && self.matches(segments, super::path::looks_like)
+    }
+
+    fn matches(&self, segments: &[String], equal: impl Fn(&str, &str, Position) -> bool) -> bool {
         let long_enough = segments.len() == self.segments.len() || self.more && segments.len() > self.segments.len();
-        let fits = |(wanted, segment): (&Segment, &String)| match wanted {
-            Segment::Exactly(exactly) => exactly == segment,
+        let fits = |(at, (wanted, segment)): (usize, (&Segment, &String))| match wanted {
+            Segment::Exactly(exactly) => {
+                equal(exactly, segment, if at + 1 == segments.len() { Position::Last } else { Position::Within })
+            }
             Segment::Any => true,
         };
-        self.methods.as_ref().is_none_or(|methods| methods.contains(method))
-            && long_enough
-            && self.segments.iter().zip(segments).all(fits)
+        long_enough && self.segments.iter().zip(segments).enumerate().all(fits)
     }
 }
 

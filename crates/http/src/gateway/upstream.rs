@@ -47,6 +47,12 @@ impl Upstream {
         host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
     }
 
+    /// Whether both are the same server, whatever comes before their paths.
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        let port = |of: &Self| of.authority.port_u16().unwrap_or(if of.scheme == Scheme::HTTPS { 443 } else { 80 });
+        port(self) == port(other) && self.authority.host().eq_ignore_ascii_case(other.authority.host())
+    }
+
     /// The address of a request's path and query here.
     pub(super) fn uri(&self, asked: &Uri) -> Option<Uri> {
         let asked = asked.path_and_query().map_or("/", PathAndQuery::as_str);

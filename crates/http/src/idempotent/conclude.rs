@@ -54,6 +54,7 @@ pub(super) async fn conclude(
         Ok(response) if Protocol::of(response.headers()) == Protocol::Grpc => grpc(response, settings, key).await,
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
+            stored::remove_framing(&mut parts.headers);
             let effect = settings.answers.effect(parts.status, &parts.headers);
             parts.headers.remove(ONEFOLD_EFFECT);
             match effect {
@@ -73,6 +74,7 @@ pub(super) async fn conclude(
 /// The answer to a unary call is judged by what stands behind its body.
 async fn grpc(response: Response, settings: &RouteSettings, key: &OperationKey) -> Ending<Said> {
     let (mut parts, body) = response.into_parts();
+    stored::remove_framing(&mut parts.headers);
     match read(body, settings.body.answer_bytes_max).await {
         Read::Whole(body, trailers) => {
             let effect = settings.answers.effect_of_grpc(&parts.headers, trailers.as_ref());
@@ -122,7 +124,7 @@ fn known(
 /// Its status is known and its body passes: a duplicate is told so.
 fn streaming(parts: Parts, body: Body, effect: Effect, settings: &RouteSettings) -> Ending<Said> {
     let evidence = settings.evidence.of(parts.status, &parts.headers, b"");
-    let result = stored::not_kept(parts.status, &parts.headers);
+    let result = stored::not_kept(parts.status, &body);
     let said = Said { response: Response::from_parts(parts, body), landed: Landed::Look, healthy: Some(true) };
     Ending::Record(outcome(effect, result, evidence), said)
 }
@@ -146,8 +148,7 @@ async fn not_applied(parts: Parts, body: Body, settings: &RouteSettings) -> Endi
             Said { response, landed: Landed::Look, healthy: Some(true) }
         }
         Read::Broken => {
-            let mut response = Response::from_parts(parts, Body::empty());
-            response.headers_mut().remove(header::CONTENT_LENGTH);
+            let response = Response::from_parts(parts, Body::empty());
             Said { response, landed: Landed::Look, healthy: Some(true) }
         }
     };

@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use onefold_core::effect::Terms;
-use onefold_core::error::{Class, REQUEST_HEADER_MISSING, TOO_BUSY};
+use onefold_core::error::{Class, REQUEST_BODY_INVALID, REQUEST_HEADER_MISSING, TOO_BUSY};
 use onefold_core::fingerprint::{Mode, Subject};
 use onefold_core::ledger::{Claim, Origin, Source};
 use onefold_core::operation::{OperationId, OperationKey, Tenant};
@@ -370,6 +370,8 @@ pub(super) fn unguarded(unanswered: &super::performed::Unanswered) -> Refusal {
     let status = if timeout { axum::http::StatusCode::GATEWAY_TIMEOUT } else { axum::http::StatusCode::BAD_GATEWAY };
     match unanswered.sent {
         Sent::Nothing => Refusal::not_sent(status, &unanswered.detail),
+        // The sender broke its own request.
+        Sent::Something if unanswered.by_us => Error::new(REQUEST_BODY_INVALID, unanswered.detail.as_str()).into(),
         Sent::Something => Refusal::lost(status, &unanswered.detail),
     }
 }

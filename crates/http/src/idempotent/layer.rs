@@ -20,6 +20,7 @@ use tower::{Layer, Service, ServiceExt as _};
 use super::guard::Guard;
 use super::local::LocalLayer;
 use super::performed::{Answered, Unanswered};
+use super::refusal::strip_ours;
 use super::route::Route;
 
 /// Makes a route of a ledger idempotent.
@@ -126,7 +127,14 @@ where
     fn call(&mut self, request: Request<Sent>) -> Self::Future {
         let (guard, inner) = (self.guard.clone(), self.inner.clone());
         let request = request.map(Body::new);
-        Box::pin(async move { Ok(guard.handle(request, move |request| sent_on(inner, request)).await) })
+        let perform = move |request| async move {
+            let mut answered = sent_on(inner, request).await;
+            if let Ok(response) = &mut answered {
+                strip_ours(response.headers_mut());
+            }
+            answered
+        };
+        Box::pin(async move { Ok(guard.handle(request, perform).await) })
     }
 }
 

@@ -22,6 +22,22 @@ pub const ONEFOLD_OUTCOME: HeaderName = HeaderName::from_static("onefold-outcome
 /// The operation's reference, for whoever is asked about it.
 pub const ONEFOLD_OPERATION: HeaderName = HeaderName::from_static("onefold-operation");
 
+/// Headers that only we may say of an answer: an upstream that says them would be believed.
+const OURS: [HeaderName; 4] = [IDEMPOTENT_REPLAYED, IDEMPOTENCY_EXPIRES, ONEFOLD_OUTCOME, ONEFOLD_OPERATION];
+
+/// Whether only we may say this of an answer.
+#[cfg(feature = "gateway")]
+pub(crate) fn is_ours(name: &HeaderName) -> bool {
+    OURS.contains(name)
+}
+
+/// Removes what only we may say of an answer.
+pub(crate) fn strip_ours(headers: &mut HeaderMap) {
+    for name in OURS {
+        headers.remove(name);
+    }
+}
+
 /// Why a request is not answered by the upstream, or not by it alone.
 #[derive(Debug)]
 pub(super) struct Refusal {

@@ -96,22 +96,29 @@ impl StoredAnswer {
         })
     }
 
-    /// Given again.
+    /// Given again. Its length is that of this body, whatever the headers said: one that differs would be read as the
+    /// end of this answer and the beginning of another.
     pub(crate) fn to_response(&self) -> Response {
         let whole = Whole::memory(self.body.clone(), self.trailers.clone());
         let mut response = Response::new(Body::new(whole));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers.clone();
+        remove_framing(response.headers_mut());
         response
     }
 }
 
-/// What is kept of an answer that is not: its status, and how large it said it was.
-pub(crate) fn not_kept(status: StatusCode, headers: &HeaderMap) -> StoredResult {
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+/// Removes what says where a body ends: whoever sends the body says so.
+pub(super) fn remove_framing(headers: &mut HeaderMap) {
+    headers.remove(header::CONTENT_LENGTH);
+    headers.remove(header::TRANSFER_ENCODING);
+}
+
+/// What is kept of an answer that is not: its status, and how large it is, where that is known.
+pub(crate) fn not_kept(status: StatusCode, body: &Body) -> StoredResult {
     StoredResult::Digest {
         content_type: Some(content_type(status)),
-        bytes: length.unwrap_or(0),
+        bytes: http_body::Body::size_hint(body).exact().unwrap_or(0),
         digest: Digest::of(b""),
         reference: None,
     }

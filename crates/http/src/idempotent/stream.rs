@@ -33,6 +33,18 @@ impl HttpBody for Rest {
             None => Pin::new(&mut self.rest).poll_frame(cx),
         }
     }
+
+    fn is_end_stream(&self) -> bool {
+        self.start.is_none() && self.rest.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let start = self.start.as_ref().map_or(0, Bytes::len) as u64;
+        match self.rest.size_hint().exact() {
+            Some(rest) => SizeHint::with_exact(rest + start),
+            None => SizeHint::default(),
+        }
+    }
 }
 
 /// A body that breaks off, before its last frame, where its bytes are not those of the digest that announced it.

@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use onefold_http::gateway::{Connect, Gateway, Limits, ListenAt, Listener, Table};
+use onefold_http::connection::ConnectionLimits;
+use onefold_http::gateway::{Connect, Gateway, ListenAt, Listener, Lookalikes, Table};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::Notify;
@@ -28,9 +29,11 @@ async fn the_first_route_that_fits_gets_a_request_and_the_others_none() {
     assert_eq!(status(&gate, "POST", "/payments/7").await, StatusCode::OK);
     assert_eq!(status(&gate, "POST", "/p%61yments/7/").await, StatusCode::OK);
     assert_eq!(status(&gate, "GET", "/payments/7/8").await, StatusCode::OK);
-    assert_eq!(status(&gate, "DELETE", "/payments/7").await, StatusCode::NOT_FOUND);
+    assert_eq!(status(&gate, "DELETE", "/payments/7").await, StatusCode::METHOD_NOT_ALLOWED);
+    let refused = gate.raw("DELETE /payments/7 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(refused.contains("allow: GET, HEAD, POST\r\n"), "{refused}");
     assert_eq!((pay.seen().len(), files.seen().len()), (2, 1));
-    let open = Gate::open(Table::new(routes()).unwrap().otherwise(Arc::new(way(&rest)))).await;
+    let open = Gate::open(Table::new(routes()).unwrap().otherwise(Arc::new(way(&rest)), Lookalikes::Refuse)).await;
     assert_eq!(status(&open, "DELETE", "/payments/7").await, StatusCode::OK);
     assert_eq!(rest.only().line, "DELETE /payments/7");
     let response = http1().request(get(&gate.url("/none")).body(Body::empty()).unwrap()).await.unwrap();
@@ -92,7 +95,11 @@ async fn requests_under_way_keep_their_routes() {
 #[tokio::test]
 async fn a_head_that_is_too_large_or_too_slow_is_not_waited_for() {
     let service = Service::start().await;
-    let limits = Limits { headers_within: Duration::from_millis(200), headers_bytes_max: 8192, ..Limits::default() };
+    let limits = ConnectionLimits {
+        headers_within: Duration::from_millis(200),
+        headers_bytes_max: 8192,
+        ..ConnectionLimits::default()
+    };
     let gate = Gate::with(Table::new(vec![route(&service.url)]).unwrap(), None, limits).await;
     let large = format!("GET / HTTP/1.1\r\nHost: x\r\nX-Large: {}\r\n\r\n", "x".repeat(20_000));
     assert!(gate.raw(&large).await.starts_with("HTTP/1.1 431"));
@@ -105,7 +112,11 @@ async fn a_head_that_is_too_large_or_too_slow_is_not_waited_for() {
 #[tokio::test]
 async fn a_connection_that_says_nothing_gives_its_place_back() {
     let service = Service::start().await;
-    let limits = Limits { headers_within: Duration::from_millis(200), connections_max: 1, ..Limits::default() };
+    let limits = ConnectionLimits {
+        headers_within: Duration::from_millis(200),
+        connections_max: 1,
+        ..ConnectionLimits::default()
+    };
     let gate = Gate::with(Table::new(vec![route(&service.url)]).unwrap(), None, limits).await;
     for sent in ["", "PRI * HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
         let mut silent = TcpStream::connect(gate.at).await.unwrap();
@@ -120,7 +131,7 @@ async fn a_connection_that_says_nothing_gives_its_place_back() {
 #[tokio::test]
 async fn more_connections_than_it_takes_wait() {
     let service = Service::start().await;
-    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let limits = ConnectionLimits { connections_max: 1, ..ConnectionLimits::default() };
     let gate = Gate::with(Table::new(vec![route(&service.url)]).unwrap(), None, limits).await;
     let mut first = TcpStream::connect(gate.at).await.unwrap();
     first.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
@@ -140,8 +151,8 @@ async fn it_listens_on_a_unix_socket_and_leaves_none_behind() {
     let path = folder.path().join("gateway.sock");
     // A socket that a killed process left is in nobody's way.
     drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-    let listener = Listener::bind(&ListenAt::Unix(path.clone()), None, Limits::default()).await.unwrap();
-    assert!(Listener::bind(&ListenAt::Unix(path.clone()), None, Limits::default()).await.is_err());
+    let listener = Listener::bind(&ListenAt::Unix(path.clone()), None, ConnectionLimits::default()).await.unwrap();
+    assert!(Listener::bind(&ListenAt::Unix(path.clone()), None, ConnectionLimits::default()).await.is_err());
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let gateway = Arc::new(Gateway::new(Table::new(vec![route(&service.url)]).unwrap()));
     let served = tokio::spawn(listener.serve(gateway, async { drop(stopped.await) }, WITHIN));

@@ -14,9 +14,10 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor; // tidy: allow(the name is hyper's)
 use onefold_core::ports::BoxFuture;
+use onefold_http::connection::ConnectionLimits;
 use onefold_http::gateway::{
-    Connect, Entry, Forward, Gateway, Guarded, Limits, ListenAt, Listener, Pattern, Perform, ServerTls, Table,
-    Upstream, Upstreams,
+    Connect, Entry, Forward, Gateway, Guarded, ListenAt, Listener, Pattern, Perform, ServerTls, Table, Upstream,
+    Upstreams,
 };
 use onefold_http::{Anonymous, Caller, Identify};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -157,6 +158,7 @@ pub(crate) fn entry(name: &str, pattern: &str, forward: Forward) -> Entry {
         identify: Arc::new(Anonymous),
         tenant_header: None,
         key_header: HeaderName::from_static("idempotency-key"),
+        underscored_headers: Vec::new(),
         guard: None,
     }
 }
@@ -194,14 +196,14 @@ pub(crate) struct Gate {
 
 impl Gate {
     pub(crate) async fn open(table: Table) -> Self {
-        Self::with(table, None, Limits::default()).await
+        Self::with(table, None, ConnectionLimits::default()).await
     }
 
     pub(crate) async fn of(entry: Entry) -> Self {
         Self::open(Table::new(vec![entry]).unwrap()).await
     }
 
-    pub(crate) async fn with(table: Table, tls: Option<ServerTls>, limits: Limits) -> Self {
+    pub(crate) async fn with(table: Table, tls: Option<ServerTls>, limits: ConnectionLimits) -> Self {
         let any = ListenAt::Tcp("127.0.0.1:0".parse().unwrap());
         let listener = Listener::bind(&any, tls, limits).await.unwrap();
         let ListenAt::Tcp(at) = *listener.at() else { panic!("a port") };
