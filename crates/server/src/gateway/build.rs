@@ -34,6 +34,7 @@ pub(super) fn table(
             identify: callers.of(&route.caller)?,
             tenant_header: route.tenant_header.clone(),
             key_header: route.header.clone(),
+            underscored_headers: route.underscored_headers.clone(),
             guard: Some(guard(route)?),
         })
     };
@@ -41,11 +42,16 @@ pub(super) fn table(
     let table = table.trusted(declared.trusted_proxies.clone());
     let Some(upstream) = &declared.otherwise else { return Ok(table) };
     let otherwise = Forward::new(Upstreams::new(vec![upstream.clone()])?, &Connect::default(), OTHERWISE_WITHIN)?;
-    Ok(table.otherwise(Arc::new(otherwise)))
+    Ok(table.otherwise(Arc::new(otherwise), declared.otherwise_lookalikes))
 }
 
 fn forward(route: &DeclaredRoute) -> Result<Forward> {
-    let mut forward = Forward::new(Upstreams::new(route.upstreams.clone())?, &route.connect, route.timeout)?;
+    let forward = Forward::new(Upstreams::new(route.upstreams.clone())?, &route.connect, route.timeout)?;
+    let evidence = match evidence(route) {
+        Evidence::Header(name) => Some(name),
+        Evidence::Answer | Evidence::Body(_) => None,
+    };
+    let mut forward = forward.reading_headers(route.stored_headers.iter().cloned().chain(evidence));
     if let Some((name, value)) = credential(route)? {
         forward = forward.credential(name, value);
     }

@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use onefold_core::Result;
 use onefold_core::declare::{Place, suggestion};
-use onefold_http::gateway::{Limits, TlsFiles, TrustedProxies, Upstream};
+use onefold_http::connection::ConnectionLimits;
+use onefold_http::gateway::{Lookalikes, TlsFiles, TrustedProxies, Upstream};
 use serde::Deserialize;
 use serde_spanned::Spanned;
 
@@ -36,12 +37,16 @@ struct GatewayText {
     #[serde(default)]
     open: bool,
     otherwise: Option<Spanned<String>>,
+    otherwise_lookalikes: Option<Spanned<String>>,
     #[serde(default)]
     trusted_proxies: Vec<Spanned<String>>,
     connections_max: Option<Spanned<usize>>,
     headers_within: Option<Spanned<String>>,
     headers_bytes_max: Option<Spanned<u32>>,
     streams_max: Option<Spanned<u32>>,
+    idle_for: Option<Spanned<String>>,
+    stalled_for: Option<Spanned<String>>,
+    connection_for: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -60,8 +65,10 @@ pub(crate) struct DeclaredGateway {
     pub(crate) open: bool,
     /// Where requests go that no route is for.
     pub(crate) otherwise: Option<Upstream>,
+    /// What becomes of requests for it whose path is a guarded route's in another spelling.
+    pub(crate) otherwise_lookalikes: Lookalikes,
     pub(crate) trusted_proxies: TrustedProxies,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ConnectionLimits,
     pub(crate) routes: Vec<DeclaredRoute>,
     pub(crate) dependencies: Vec<DeclaredDependency>,
 }
@@ -105,22 +112,41 @@ fn settings(place: &Place<'_>, text: GatewayText) -> Result<DeclaredGateway> {
         TrustedProxies::parse([proxy.get_ref().as_str()])
             .map_err(|error| place.wrap(proxy.span(), "trusted_proxies", &error))?;
     }
-    let defaults = Limits::default();
-    let limits = Limits {
+    let defaults = ConnectionLimits::default();
+    let lasting = |given: Option<Spanned<String>>, default: Duration| match given {
+        None => Ok(default),
+        Some(given) => positive(place, &given),
+    };
+    let limits = ConnectionLimits {
         connections_max: within(place, text.connections_max, 1..=100_000, defaults.connections_max)?,
-        headers_within: text.headers_within.map_or(Ok(defaults.headers_within), |given| positive(place, &given))?,
+        headers_within: lasting(text.headers_within, defaults.headers_within)?,
         headers_bytes_max: within(place, text.headers_bytes_max, 8_192..=1_048_576, defaults.headers_bytes_max)?,
         streams_max: within(place, text.streams_max, 1..=10_000, defaults.streams_max)?,
+        idle_for: lasting(text.idle_for, defaults.idle_for)?,
+        stalled_for: lasting(text.stalled_for, defaults.stalled_for)?,
+        connection_for: lasting(text.connection_for, defaults.connection_for)?,
     };
     Ok(DeclaredGateway {
         tls: text.tls.map(|tls| TlsFiles { certificate: tls.certificate, key: tls.key, client_ca: tls.client_ca }),
         open: text.open,
         otherwise: text.otherwise.as_ref().map(upstream).transpose()?,
+        otherwise_lookalikes: lookalikes(place, text.otherwise_lookalikes.as_ref())?,
         trusted_proxies: TrustedProxies::parse(text.trusted_proxies.iter().map(|proxy| proxy.get_ref().as_str()))?,
         limits,
         routes: Vec::new(),
         dependencies: Vec::new(),
     })
+}
+
+fn lookalikes(place: &Place<'_>, text: Option<&Spanned<String>>) -> Result<Lookalikes> {
+    match text.map(|text| (text.get_ref().as_str(), text.span())) {
+        None | Some(("refuse", _)) => Ok(Lookalikes::Refuse),
+        Some(("pass", _)) => Ok(Lookalikes::Pass),
+        Some((other, span)) => {
+            let what = format!("{other:?} does not say what becomes of lookalikes");
+            Err(place.error(span, &what, "write \"refuse\" or \"pass\""))
+        }
+    }
 }
 
 /// A duration longer than zero.

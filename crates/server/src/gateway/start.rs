@@ -46,6 +46,7 @@ impl Running {
         let dependencies = Dependencies::default().follow(&declared.dependencies);
         let callers = Callers::default().follow(&declared.routes)?;
         let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, app)?;
+        warn_of_ways_around(declared);
         for (terms, reconciler) in kinds {
             app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
         }
@@ -110,6 +111,7 @@ impl Reload {
         let dependencies = self.dependencies.follow(&declared.dependencies);
         let callers = self.callers.follow(&declared.routes)?;
         let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, &self.app)?;
+        warn_of_ways_around(declared);
         // The last that can fail, and it declares all or none.
         self.app.ledger.redeclare(kinds)?;
         self.gateway.exchange(table);
@@ -140,6 +142,21 @@ impl Ready {
             Ok(Arc::new(guard))
         })?;
         Ok(Self { table, kinds })
+    }
+}
+
+/// Says where `otherwise` is a second way to a guarded upstream: whatever that upstream takes for a route's path, and the
+/// route does not, is performed unguarded.
+fn warn_of_ways_around(declared: &DeclaredGateway) {
+    let Some(otherwise) = &declared.otherwise else { return };
+    for route in &declared.routes {
+        if route.upstreams.iter().any(|upstream| upstream.is_same_server(otherwise)) {
+            tracing::warn!(
+                route = %route.terms.kind,
+                lookalikes = ?declared.otherwise_lookalikes,
+                "`otherwise` sends requests to the upstream of a guarded route, unguarded"
+            );
+        }
     }
 }
 

@@ -59,6 +59,8 @@ pub(crate) struct DeclaredRoute {
     /// A stored body is replayed to anyone who has the key.
     pub(crate) anonymous_replay: bool,
     pub(crate) tenant_header: Option<HeaderName>,
+    /// Headers with an underscore in their name that pass.
+    pub(crate) underscored_headers: Vec<HeaderName>,
     /// What the upstream knows us by: a header, and the file with its value.
     pub(crate) credential: Option<(HeaderName, PathBuf)>,
     /// The header in which the provider gets the key.
@@ -122,6 +124,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         caller,
         anonymous_replay: text.anonymous_replay,
         tenant_header,
+        underscored_headers: underscored(place, &text.underscored_headers)?,
         credential: credential(place, text.credential)?,
         provider_key: provider_key(place, text.on_unknown.as_ref())?,
         answers: answers(place, &text.answers)?,
@@ -309,6 +312,19 @@ fn stored(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<HeaderName
         read.push(header);
     }
     Ok(read)
+}
+
+/// Headers that pass although their name has an underscore.
+fn underscored(place: &Place<'_>, names: &[Spanned<String>]) -> Result<Vec<HeaderName>> {
+    let read = |name: &Spanned<String>| {
+        let header = header(name.get_ref()).map_err(|error| place.wrap(name.span(), "underscored_headers", &error))?;
+        if header.as_str().contains('_') {
+            return Ok(header);
+        }
+        let what = format!("{header} has no underscore and passes anyway");
+        Err(place.error(name.span(), &what, "leave it out"))
+    };
+    names.iter().map(read).collect()
 }
 
 fn one_of(place: &Place<'_>, given: Option<&Spanned<u16>>, allowed: &[u16]) -> Result<u16> {

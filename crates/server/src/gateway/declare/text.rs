@@ -26,6 +26,9 @@ pub(super) struct RouteText {
     pub(super) header: Option<Spanned<String>>,
     pub(super) caller: Option<Spanned<toml::Value>>,
     pub(super) tenant_header: Option<Spanned<String>>,
+    /// Headers with an underscore in their name that pass.
+    #[serde(default)]
+    pub(super) underscored_headers: Vec<Spanned<String>>,
     #[serde(default)]
     pub(super) anonymous_replay: bool,
     #[serde(default)]
