@@ -5,7 +5,8 @@ use std::sync::Arc;
 use onefold_core::error::FINGERPRINT_KEY_MISSING;
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
 use onefold_core::ledger::{
-    Claim, ClaimRequest, Lease, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, SideEffect, Status,
+    Claim, ClaimRequest, Lease, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed, SideEffect,
+    Status,
 };
 use onefold_core::ports::{Act as _, Step, StepAnswer};
 use onefold_core::retry::Category;
@@ -72,6 +73,7 @@ pub async fn a_mixed_batch_is_decided_in_order<H: Harness>() {
             fence: lease.fence,
             attempt_id: lease.attempt_id,
             terms: Arc::clone(&terms),
+            reason: ReleaseReason::NothingSent,
         })
     };
     let steps = vec![

@@ -87,7 +87,7 @@ impl Data {
         if let Some(past) = transition.past {
             self.keep_attempt(past);
         }
-        if let Some(note) = transition.note {
+        for note in transition.notes {
             self.notes.push((key.clone(), note));
         }
         let seq = self.entries.get(&key).map(|(seq, _)| *seq);

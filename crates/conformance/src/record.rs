@@ -5,13 +5,13 @@ use std::sync::Arc;
 use onefold_core::effect::Terms;
 use onefold_core::error::{DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
 use onefold_core::ledger::{
-    Digest, Lease, Question, ReconcilerAnswer, Recorded, Refusal, SideEffect, Status, StoredResult,
+    Digest, Lease, Question, ReconcilerAnswer, Recorded, Refusal, Resolution, SideEffect, Status, StoredResult, Verb,
 };
 use onefold_core::retry::Category;
 
 use crate::harness::Harness;
-use crate::kinds::{DEADLINE, LEASE, SECOND, SETTLE, SLACK, asks, escalates, financial, reruns};
-use crate::outcomes::{broken, completed, proved, rejected, retryable, unknown};
+use crate::kinds::{DEADLINE, LEASE, SECOND, SETTLE, SLACK, asks, escalates, financial, reruns, same_key};
+use crate::outcomes::{broken, completed, completion, proved, rejected, retryable, unknown};
 use crate::scene::{Scene, granted, key};
 
 fn settled(status: Status) -> Recorded {
@@ -316,4 +316,82 @@ pub async fn a_completed_record_after_its_own_release_is_a_contradiction<H: Harn
     let incident = scene.open_incident(&lease.key).await.expect("an incident");
     assert_eq!(answer, Recorded::Refused(Refusal::OtherOutcome { incident: Some(incident.id) }));
     assert_eq!(scene.entry(&lease.key).await.status, Status::Unknown);
+}
+
+/// The more careful of two words of one attempt counts while nobody has been granted since.
+pub async fn an_unknown_record_after_its_own_release_is_a_contradiction<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    scene.release(&terms, &lease).await;
+    let answer = scene.record(&terms, &lease, unknown(Category::DownstreamTimeout)).await;
+    let incident = scene.open_incident(&lease.key).await.expect("an incident");
+    assert_eq!(answer, Recorded::Refused(Refusal::OtherOutcome { incident: Some(incident.id) }));
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Unknown);
+}
+
+async fn settled_by_a_person<H: Harness>(scene: &Scene<H>, terms: &Arc<Terms>, evidence: Option<&str>) -> Lease {
+    let lease = scene.lost(terms, "A").await;
+    let found = Verb::Resolve(Resolution::TookHold(completion(b"\"found\"", evidence)));
+    scene.resolve(terms, "A", "ana", found).await.expect("resolved");
+    lease
+}
+
+/// What is acknowledged leaves a trace, once, and changes nothing that duplicates are told.
+pub async fn what_an_attempt_says_after_a_person_settled_it_is_kept<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = settled_by_a_person(&scene, &terms, Some("NTC-1")).await;
+    let stored = scene.entry(&lease.key).await.result;
+    for _ in 0..2 {
+        let answer = scene.record(&terms, &lease, proved(b"\"mine\"", "NTC-1")).await;
+        assert_eq!(answer, Recorded::Already { status: Status::Completed });
+    }
+    let story = scene.story(&lease.key).await;
+    let told = story.iter().filter(|line| line.contains("reported late: COMPLETED") && line.contains("NTC-1"));
+    assert_eq!(told.count(), 1, "{story:#?}");
+    assert!(story.iter().any(|line| line.contains("went silent")), "{story:#?}");
+    assert_eq!(scene.entry(&lease.key).await.result, stored, "one stored result");
+    assert!(scene.open_incident(&lease.key).await.is_none());
+}
+
+/// Two references are two effects, or one of them is wrong: a person looks again.
+pub async fn other_evidence_than_a_person_found_is_a_contradiction<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = settled_by_a_person(&scene, &terms, Some("NTC-1")).await;
+    let answer = scene.record(&terms, &lease, proved(b"\"mine\"", "NTC-2")).await;
+    let incident = scene.open_incident(&lease.key).await.expect("an incident");
+    assert_eq!(answer, Recorded::Refused(Refusal::OtherOutcome { incident: Some(incident.id.clone()) }));
+    assert_eq!(incident.error_code, OUTCOME_CONFLICT.name());
+    let story = scene.story(&lease.key).await;
+    assert!(story.iter().any(|line| line.contains("NTC-2")), "{story:#?}");
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Completed);
+}
+
+/// What an attempt said before stays in the story when it says something else.
+pub async fn a_late_report_leaves_the_line_that_it_adds_to<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = reruns();
+    let first = scene.grant(&terms, "A").await;
+    scene.release(&terms, &first).await;
+    granted(scene.claim(scene.claim_of(&terms, "A")).await);
+    scene.record(&terms, &first, completed(b"1")).await;
+    let story = scene.story(&first.key).await;
+    assert!(story.iter().any(|line| line.starts_with("1 ") && line.contains("released")), "{story:#?}");
+    assert!(story.iter().any(|line| line.starts_with("1 ") && line.contains("reported late")), "{story:#?}");
+}
+
+/// Under one key the provider answers every attempt with the same effect: no second one is suspected.
+pub async fn the_same_evidence_under_one_key_is_one_effect<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = same_key();
+    for (id, late, suspected) in [("SAME", "NTC-1", false), ("OTHER", "NTC-2", true)] {
+        let (first, second) = superseded(&scene, &terms, id).await;
+        scene.record(&terms, &second, proved(b"1", "NTC-1")).await;
+        scene.record(&terms, &first, proved(b"1", late)).await;
+        assert_eq!(scene.open_incident(&first.key).await.is_some(), suspected, "{id}");
+        let story = scene.story(&first.key).await;
+        assert!(story.iter().any(|line| line.contains("reported late") && line.contains(late)), "{story:#?}");
+    }
 }

@@ -1,10 +1,12 @@
-//! A holder that gives its grant back, not having acted.
+//! A grant that goes back: its holder sent nothing, or nobody was handed the answer.
 
-use onefold_core::ledger::{Claim, Lease, Released, SideEffect, Status};
+use onefold_core::ledger::{Claim, Lease, ReleaseReason, Released, SideEffect, Status};
+use onefold_core::ports::{Step, StepAnswer};
+use onefold_core::retry::Category;
 
 use crate::harness::Harness;
 use crate::kinds::{SECOND, escalates, reruns};
-use crate::outcomes::completed;
+use crate::outcomes::{completed, unknown};
 use crate::scene::{Scene, granted, key};
 
 /// A released operation is claimable at once, under the next fence; its row and its history stay.
@@ -99,4 +101,78 @@ pub async fn a_release_after_an_unknown_attempt_leaves_it_unknown<H: Harness>() 
         matches!(&third, Claim::Granted(lease) if lease.fence == 3 && lease.earlier == SideEffect::Unknown),
         "{third:?}"
     );
+}
+
+const UNDELIVERED: ReleaseReason = ReleaseReason::AnswerUndelivered;
+
+/// Nobody can have acted on a grant whose only answer was not handed over.
+pub async fn a_grant_whose_only_answer_was_not_handed_over_goes_back<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    assert_eq!(scene.release_because(&terms, &lease, UNDELIVERED).await, Released::Released);
+    assert_eq!(scene.entry(&lease.key).await.status, Status::Released);
+    let story = scene.story(&lease.key).await;
+    assert!(story.iter().any(|line| line.contains("never handed to its caller")), "{story:#?}");
+    assert_eq!(granted(scene.claim(scene.claim_of(&terms, "A")).await).fence, 2);
+}
+
+/// The same claim was answered again, perhaps by another server: one of the answers may have been heard.
+pub async fn a_grant_that_was_answered_twice_stays<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let request = scene.claim_of(&terms, "A");
+    let first = granted(scene.claim(request.clone()).await);
+    let second = granted(scene.claim(request).await);
+    assert_eq!(second.fence, first.fence);
+    for lease in [&first, &second] {
+        assert_eq!(scene.release_because(&terms, lease, UNDELIVERED).await, Released::MayBeHeard);
+    }
+    assert_eq!(scene.entry(&first.key).await.status, Status::Started);
+    let rival = scene.claim(scene.claim_of(&terms, "A")).await;
+    assert!(matches!(rival, Claim::InFlight { .. }), "{rival:?}");
+}
+
+/// The same when both claims are decided in one commit, at one moment.
+pub async fn a_grant_that_was_answered_twice_in_one_batch_stays<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let claim = Box::new(scene.claim_of(&terms, "A"));
+    let answers = scene.batch(vec![Step::Claim(claim.clone()), Step::Claim(claim)]).await;
+    let leases: Vec<Lease> = answers
+        .into_iter()
+        .map(|answer| match answer.expect("answered") {
+            StepAnswer::Claim(claim) => granted(claim),
+            other => panic!("a claim was answered with {other:?}"),
+        })
+        .collect();
+    for lease in &leases {
+        assert_eq!(scene.release_because(&terms, lease, UNDELIVERED).await, Released::MayBeHeard);
+    }
+    assert_eq!(scene.entry(&leases[0].key).await.status, Status::Started);
+}
+
+/// Whoever renews has heard the grant.
+pub async fn a_grant_that_was_renewed_stays<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let lease = scene.grant(&terms, "A").await;
+    scene.renew(&terms, &lease).await;
+    assert_eq!(scene.release_because(&terms, &lease, UNDELIVERED).await, Released::MayBeHeard);
+}
+
+/// An attempt that may have sent something does not take that back.
+pub async fn an_attempt_that_said_unknown_does_not_release<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    for (id, terms) in [("A", escalates()), ("B", reruns())] {
+        let spoken = scene.grant(&terms, id).await;
+        scene.record(&terms, &spoken, unknown(Category::DownstreamTimeout)).await;
+        let silent = scene.lost(&terms, &format!("{id}-SILENT")).await;
+        scene.record(&terms, &silent, unknown(Category::DownstreamTimeout)).await;
+        for lease in [spoken, silent] {
+            let before = scene.entry(&lease.key).await;
+            assert_eq!(scene.release(&terms, &lease).await, Released::Ended, "{}", lease.key);
+            assert_eq!(scene.entry(&lease.key).await, before);
+        }
+    }
 }

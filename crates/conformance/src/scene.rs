@@ -10,8 +10,8 @@ use onefold_core::fingerprint::Subject;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{
     AttemptId, Claim, ClaimRequest, Entry, Holder, Lease, Origin, Outcome, Question, ReconcileRequest, Reconciled,
-    ReconcilerAnswer, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed, ResolveRequest,
-    Resolved, Source, Status, TimelineEvent, Verb,
+    ReconcilerAnswer, RecordRequest, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed,
+    ResolveRequest, Resolved, Source, Status, TimelineEvent, Verb,
 };
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::ports::{
@@ -132,13 +132,19 @@ impl<H: Harness> Scene<H> {
         }
     }
 
-    /// Gives a grant back.
+    /// Gives a grant back on its holder's word.
     pub async fn release(&self, terms: &Arc<Terms>, lease: &Lease) -> Released {
+        self.release_because(terms, lease, ReleaseReason::NothingSent).await
+    }
+
+    /// Gives a grant back if this reason is enough.
+    pub async fn release_because(&self, terms: &Arc<Terms>, lease: &Lease, reason: ReleaseReason) -> Released {
         let request = ReleaseRequest {
             key: lease.key.clone(),
             fence: lease.fence,
             attempt_id: lease.attempt_id,
             terms: Arc::clone(terms),
+            reason,
         };
         match self.step(Step::Release(request)).await {
             StepAnswer::Release(released) => released,

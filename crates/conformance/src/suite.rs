@@ -44,6 +44,11 @@ macro_rules! suite {
                 a_final_technical_failure_opens_an_incident_and_a_business_answer_does_not,
                 a_completed_record_after_a_wrong_answer_settles_it,
                 a_completed_record_after_its_own_release_is_a_contradiction,
+                an_unknown_record_after_its_own_release_is_a_contradiction,
+                what_an_attempt_says_after_a_person_settled_it_is_kept,
+                other_evidence_than_a_person_found_is_a_contradiction,
+                a_late_report_leaves_the_line_that_it_adds_to,
+                the_same_evidence_under_one_key_is_one_effect,
             }
             renew {
                 a_renewed_lease_stays_live_beyond_its_first_end,
@@ -59,6 +64,11 @@ macro_rules! suite {
                 a_grant_of_another_is_not_released,
                 a_release_out_of_unknown_closes_its_incident,
                 a_release_after_an_unknown_attempt_leaves_it_unknown,
+                a_grant_whose_only_answer_was_not_handed_over_goes_back,
+                a_grant_that_was_answered_twice_stays,
+                a_grant_that_was_answered_twice_in_one_batch_stays,
+                a_grant_that_was_renewed_stays,
+                an_attempt_that_said_unknown_does_not_release,
             }
             sweep {
                 a_lease_within_its_slack_is_left_alone,

@@ -41,7 +41,7 @@ pub use once::{Once, OnceRequest, once, performed};
 pub use outcome::{Completion, Digest, Failure, Outcome, Replay, StoredResult};
 pub use reconcile::{Question, ReconcileRequest, Reconciled, ReconcilerAnswer, reconcile};
 pub use record::{RecordRequest, Recorded, Refusal, record};
-pub use release::{ReleaseRequest, Released, release};
+pub use release::{ReleaseReason, ReleaseRequest, Released, release};
 pub use resolve::{Resolution, ResolveRequest, Resolved, Verb, resolve};
 pub use timeline::{TimelineEvent, timeline};
 pub use transition::{Decision, Note, Transition};

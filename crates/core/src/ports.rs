@@ -60,11 +60,17 @@ impl Step {
         }
     }
 
-    /// The fence of the past attempt that must be looked at before this can be decided.
+    /// The fence of the kept attempt that must be looked at before this can be decided.
     pub fn past_fence(&self, entry: Option<&Entry>) -> Option<u64> {
-        match (self, entry) {
-            (Self::Record(request), Some(entry)) if request.fence < entry.fence => Some(request.fence),
-            _ => None,
+        let entry = entry?;
+        // What the present attempt said, or that it fell silent, is kept once the operation has moved on.
+        let moved_on = entry.status != Status::Started && entry.recorded.is_none();
+        match self {
+            Self::Record(request) => {
+                (request.fence < entry.fence || request.fence == entry.fence && moved_on).then_some(request.fence)
+            }
+            Self::Release(request) => (request.fence == entry.fence && moved_on).then_some(request.fence),
+            Self::Claim(_) | Self::Renew(_) => None,
         }
     }
 
@@ -79,7 +85,7 @@ impl Step {
             Self::Claim(request) => ledger::decide(entry, request, now)?.map(StepAnswer::Claim),
             Self::Record(request) => ledger::record(entry, past, request, now).map(StepAnswer::Record),
             Self::Renew(request) => ledger::renew(entry, request, now).map(StepAnswer::Renew),
-            Self::Release(request) => ledger::release(entry, request, now).map(StepAnswer::Release),
+            Self::Release(request) => ledger::release(entry, past, request, now).map(StepAnswer::Release),
         })
     }
 }

@@ -131,7 +131,7 @@ impl Moving {
             count_past(&past);
             self.writes.attempts.insert((key.clone(), past.fence), past);
         }
-        if let Some(note) = transition.note {
+        for note in transition.notes {
             self.writes.notes.push((key.clone(), note));
         }
         if !self.writes.moved.contains(&key) {
@@ -201,7 +201,7 @@ fn count_past(past: &Attempt) {
     let name = match past.ending {
         Ending::Expired => "onefold_leases_expired_total",
         Ending::Late => "onefold_late_records_total",
-        Ending::Recorded | Ending::Released => return,
+        Ending::Recorded | Ending::Released | Ending::Unheard => return,
     };
     metrics::counter!(name, "kind" => past.key.kind.to_string()).increment(1);
 }

@@ -1,7 +1,7 @@
 //! What a closure is handed: the key to send, and the question whether it still may.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use onefold_core::ledger::Lease;
@@ -23,9 +23,18 @@ struct Inner {
     started: Reading,
     /// The ledger says that the attempt is over.
     lost: AtomicBool,
-    /// The closure says that nothing was sent yet.
-    quiet: AtomicBool,
+    /// Whether something may have been sent; one word decides between the closure and its deadline.
+    sending: AtomicU8,
 }
+
+/// Something may have been sent. Every attempt starts so, because only its closure can say otherwise.
+const MAY_HAVE_SENT: u8 = 0;
+/// The closure promised that nothing was sent yet, and that it asks before it sends.
+const QUIET: u8 = 1;
+/// The attempt was ended while it was quiet: nothing was sent, and nothing will be.
+const ENDED_QUIET: u8 = 2;
+/// The quiet time is over for good.
+const SENT: u8 = 3;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Reading {
@@ -64,7 +73,8 @@ impl From<TooLate> for CallFailure {
 
 impl Attempt {
     pub(crate) fn new(lease: Lease, clock: Arc<dyn Clock>, started: Reading) -> Self {
-        let inner = Inner { lease, clock, started, lost: AtomicBool::new(false), quiet: AtomicBool::new(false) };
+        let inner =
+            Inner { lease, clock, started, lost: AtomicBool::new(false), sending: AtomicU8::new(MAY_HAVE_SENT) };
         Self { inner: Arc::new(inner) }
     }
 
@@ -96,12 +106,13 @@ impl Attempt {
 
     /// Promises that nothing is sent until [`Quiet::sending`]: a panic or a deadline before that releases the claim.
     pub fn quiet(&self) -> Quiet {
-        self.inner.quiet.store(true, Ordering::Release);
+        self.inner.move_to(MAY_HAVE_SENT, QUIET);
         Quiet { attempt: self.clone() }
     }
 
-    pub(crate) fn nothing_sent(&self) -> bool {
-        self.inner.quiet.load(Ordering::Acquire)
+    /// Ends the attempt where nothing was sent, and tells whether that is so. From then on nothing may be sent.
+    pub(crate) fn end_quiet(&self) -> bool {
+        self.inner.move_to(QUIET, ENDED_QUIET)
     }
 
     pub(crate) fn lose(&self) {
@@ -118,7 +129,64 @@ impl Quiet {
     /// Ends it: the next thing is the first byte, if the attempt still may.
     pub fn sending(self) -> Result<(), TooLate> {
         self.attempt.may_send()?;
-        self.attempt.inner.quiet.store(false, Ordering::Release);
-        Ok(())
+        // The deadline may have ended the attempt since: whoever comes first decides.
+        self.attempt.inner.move_to(QUIET, SENT);
+        if self.attempt.inner.sending.load(Ordering::Acquire) == ENDED_QUIET { Err(TooLate) } else { Ok(()) }
+    }
+}
+
+impl Inner {
+    fn move_to(&self, from: u8, to: u8) -> bool {
+        self.sending.compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::SystemClock;
+    use onefold_core::Timestamp;
+    use onefold_core::ledger::{AttemptId, SideEffect};
+    use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
+
+    fn attempt() -> Attempt {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let id = OperationId::parse("CASE-1").unwrap();
+        let lease = Lease {
+            key: OperationKey::new(Tenant::default(), KindName::parse("notice").unwrap(), id),
+            fence: 1,
+            attempt_id: AttemptId::from_random([7; 16]),
+            deadline: Timestamp::default(),
+            lease_until: Timestamp::default(),
+            deadline_in: Duration::from_hours(1),
+            attempt: 1,
+            earlier: SideEffect::NotApplied,
+            provider_key: Arc::from("CASE-1"),
+        };
+        let started = Reading::take(&*clock);
+        Attempt::new(lease, clock, started)
+    }
+
+    #[test]
+    fn an_attempt_that_ended_quiet_never_sends_although_its_own_check_passed() {
+        let attempt = attempt();
+        let quiet = attempt.quiet();
+        assert!(attempt.may_send().is_ok());
+        assert!(attempt.end_quiet());
+        assert_eq!(quiet.sending(), Err(TooLate));
+    }
+
+    #[test]
+    fn an_attempt_that_sent_is_never_ended_quiet() {
+        let attempt = attempt();
+        assert!(attempt.quiet().sending().is_ok());
+        assert!(!attempt.end_quiet());
+        let _again = attempt.quiet();
+        assert!(!attempt.end_quiet());
+    }
+
+    #[test]
+    fn an_attempt_that_promised_nothing_may_have_sent() {
+        assert!(!attempt().end_quiet());
     }
 }

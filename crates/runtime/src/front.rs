@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use onefold_core::error::{Class, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::ledger::{
-    Claim, ClaimRequest, RecordRequest, Recorded, ReleaseRequest, Released, RenewRequest, Renewed,
+    Claim, ClaimRequest, RecordRequest, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed,
 };
 use onefold_core::ports::{Act, Clock, Step, StepAnswer, Store};
 use onefold_core::{Error, Result};
@@ -42,7 +42,7 @@ struct Waiting {
     answer: Option<oneshot::Sender<Delivery>>,
 }
 
-/// An answer on its way. A grant that nobody takes out of it is released: its caller is gone and has not acted.
+/// An answer on its way. A grant that nobody takes out of it is undelivered; the rule says whether it goes back.
 struct Delivery {
     answer: Option<Result<StepAnswer>>,
     release: Option<(ReleaseRequest, Front)>,
@@ -58,7 +58,7 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if let Some((request, front)) = self.release.take() {
-            front.release_unheard(request);
+            front.release_undelivered(request);
         }
     }
 }
@@ -147,8 +147,8 @@ impl Front {
         Some(answer)
     }
 
-    /// Gives back a grant whose caller is gone. Called from a destructor, so it must not wait.
-    fn release_unheard(&self, request: ReleaseRequest) {
+    /// Says that a grant was not handed over. Called from a destructor, so it must not wait.
+    fn release_undelivered(&self, request: ReleaseRequest) {
         let waiting = Waiting { step: Step::Release(request), answer: None };
         if let Err(mpsc::error::TrySendError::Full(waiting)) = self.queue.try_send(waiting)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -272,13 +272,14 @@ fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Resu
                 fence: lease.fence,
                 attempt_id: lease.attempt_id,
                 terms: Arc::clone(&request.terms),
+                reason: ReleaseReason::AnswerUndelivered,
             };
             (release, front)
         }),
         _ => None,
     };
     if let Some(answer) = answer {
-        // Dropped unheard, the delivery releases what it grants.
+        // Dropped before it is taken, the delivery says that its answer was not handed over.
         let _ = answer.send(Delivery { answer: Some(decided), release });
     }
 }

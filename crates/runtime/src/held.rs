@@ -8,8 +8,8 @@ use onefold_core::error::{
 };
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{
-    AttemptId, Claim, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseRequest, Released,
-    RenewRequest, Renewed, Status,
+    AttemptId, Claim, Completion, Lease, Outcome, RecordRequest, Recorded, Refusal, ReleaseReason, ReleaseRequest,
+    Released, RenewRequest, Renewed, Status,
 };
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
@@ -93,11 +93,20 @@ impl<S: Store> HeldLease<S> {
 
     /// Gives it back: nothing was sent.
     pub async fn release(self) -> Result<()> {
-        match self.ledger.inner.front.release(release_request(&self.terms, self.grip)).await? {
+        let request = release_request(&self.terms, self.grip, ReleaseReason::NothingSent);
+        match self.ledger.inner.front.release(request).await? {
             Released::Released => Ok(()),
             Released::Ended => Err(refused(LEASE_ENDED, "the attempt had ended before")),
             Released::NeverGranted => Err(refused(LEASE_NEVER_GRANTED, "this lease was never granted")),
+            Released::MayBeHeard => Err(refused(LEASE_ENDED, "the grant may have been heard elsewhere")),
         }
+    }
+
+    /// An answer with this grant was never handed to its caller. The grant goes back only if that was the
+    /// only answer; otherwise it is left to its lease.
+    pub async fn undelivered(self) -> Result<Released> {
+        let request = release_request(&self.terms, self.grip, ReleaseReason::AnswerUndelivered);
+        self.ledger.inner.front.release(request).await
     }
 }
 
@@ -125,9 +134,9 @@ pub(crate) fn renew_request(terms: &Arc<Terms>, grip: Grip) -> RenewRequest {
     RenewRequest { key, fence, attempt_id, terms: Arc::clone(terms) }
 }
 
-pub(crate) fn release_request(terms: &Arc<Terms>, grip: Grip) -> ReleaseRequest {
+pub(crate) fn release_request(terms: &Arc<Terms>, grip: Grip, reason: ReleaseReason) -> ReleaseRequest {
     let Grip { key, fence, attempt_id } = grip;
-    ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms) }
+    ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms), reason }
 }
 
 fn refused(code: Code, detail: &str) -> Error {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use onefold_core::effect::{EffectClass, Terms};
 use onefold_core::error::{KIND_MISMATCH, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::fingerprint::Subject;
-use onefold_core::ledger::{Claim, ClaimRequest, Failure, Origin, Outcome, Renewed, SideEffect, Source};
+use onefold_core::ledger::{Claim, ClaimRequest, Failure, Origin, Outcome, ReleaseReason, Renewed, SideEffect, Source};
 use onefold_core::operation::{OperationId, OperationKey, Tenant};
 use onefold_core::ports::{FaultPoint, Store};
 use onefold_core::retry::Category;
@@ -178,7 +178,7 @@ impl<S: Store> Performing<S> {
     }
 
     async fn panicked<T>(&self) -> Result<Concluded<T>> {
-        let outcome = if self.attempt.nothing_sent() {
+        let outcome = if self.attempt.end_quiet() {
             let failure = Failure::technical(Category::Unexpected, SideEffect::NotApplied);
             Outcome::FailedRetryable(failure.detailed("the effect panicked before anything was sent"))
         } else {
@@ -189,7 +189,7 @@ impl<S: Store> Performing<S> {
     }
 
     async fn too_late<T>(&self) -> Result<Concluded<T>> {
-        if self.attempt.nothing_sent() {
+        if self.attempt.end_quiet() {
             self.give_back().await?;
             return Ok(Concluded::Silent { because: Silence::TooLate, settled: None });
         }
@@ -234,7 +234,7 @@ impl<S: Store> Performing<S> {
     }
 
     async fn give_back(&self) -> Result<()> {
-        let request = release_request(&self.terms, self.attempt.lease().into());
+        let request = release_request(&self.terms, self.attempt.lease().into(), ReleaseReason::NothingSent);
         self.ledger.inner.front.release(request).await.map(drop)
     }
 

@@ -25,7 +25,7 @@ mod problems;
 mod prune;
 mod records;
 mod shapes;
-mod unheard;
+mod undelivered;
 mod verbs;
 
 use std::sync::Arc;

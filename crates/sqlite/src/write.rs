@@ -107,7 +107,7 @@ pub(crate) fn carry_out(connection: &Connection, mut transition: Transition) -> 
         count_past(past);
         execute(connection, sql::KEEP_ATTEMPT, row::attempt_cells(past))?;
     }
-    if let Some(note) = &transition.note {
+    for note in &transition.notes {
         add_note(connection, &transition.entry.key, note)?;
     }
     execute(connection, sql::UPDATE, row::cells(&transition.entry))?;
@@ -119,7 +119,7 @@ fn count_past(past: &Attempt) {
     let name = match past.ending {
         Ending::Expired => "onefold_leases_expired_total",
         Ending::Late => "onefold_late_records_total",
-        Ending::Recorded | Ending::Released => return,
+        Ending::Recorded | Ending::Released | Ending::Unheard => return,
     };
     metrics::counter!(name, "kind" => past.key.kind.to_string()).increment(1);
 }

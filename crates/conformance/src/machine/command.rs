@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use onefold_core::ledger::ReleaseReason;
 use proptest::collection::vec;
 use proptest::prelude::{BoxedStrategy, Just, Strategy as _, any, prop_oneof};
 use proptest::sample::{Index, select};
@@ -59,6 +60,7 @@ pub(super) enum Move {
     Release {
         grant: Index,
         forged: Forged,
+        reason: ReleaseReason,
     },
 }
 
@@ -145,7 +147,9 @@ fn step() -> BoxedStrategy<Move> {
         forged,
     });
     let renew = (any::<Index>(), forged()).prop_map(|(grant, forged)| Move::Renew { grant, forged });
-    let release = (any::<Index>(), forged()).prop_map(|(grant, forged)| Move::Release { grant, forged });
+    let reason = prop_oneof![Just(ReleaseReason::NothingSent), Just(ReleaseReason::AnswerUndelivered)];
+    let release =
+        (any::<Index>(), forged(), reason).prop_map(|(grant, forged, reason)| Move::Release { grant, forged, reason });
     prop_oneof![5 => claim, 5 => record, 1 => renew, 1 => release].boxed()
 }
 

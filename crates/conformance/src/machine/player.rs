@@ -153,10 +153,11 @@ impl<H: Harness> Player<H> {
                 let (key, fence, attempt_id) = (lease.key, lease.fence, lease.attempt_id);
                 (Arc::clone(&terms), Step::Renew(RenewRequest { key, fence, attempt_id, terms }))
             }
-            Move::Release { grant, forged } => {
+            Move::Release { grant, forged, reason } => {
                 let (terms, lease) = self.grant(*grant, *forged)?;
                 let (key, fence, attempt_id) = (lease.key, lease.fence, lease.attempt_id);
-                (Arc::clone(&terms), Step::Release(ReleaseRequest { key, fence, attempt_id, terms }))
+                let reason = *reason;
+                (Arc::clone(&terms), Step::Release(ReleaseRequest { key, fence, attempt_id, terms, reason }))
             }
         })
     }

@@ -262,10 +262,11 @@ impl Incident {
     /// One attempt said two things, or contradicts what was decided since.
     pub(crate) fn of_contradiction(entry: &Entry, stood: Status, outcome: &Outcome, now: Timestamp) -> Self {
         let says = format!(
-            "the attempt with fence {} on {} reports {}, but the operation stood at {stood} by an earlier report or decision",
+            "the attempt with fence {} on {} reports {}{}, but the operation stood at {stood} by an earlier report or decision",
             entry.fence,
             entry.worker,
             outcome.status(),
+            if outcome.status() == stood { " with other evidence or another result" } else { "" },
         );
         let facts = Facts {
             code: OUTCOME_CONFLICT,

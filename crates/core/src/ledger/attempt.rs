@@ -62,7 +62,9 @@ named! {
         Expired = "EXPIRED",
         /// It said that nothing was sent.
         Released = "RELEASED",
-        /// It spoke after another attempt had been granted.
+        /// Its grant was never handed to its caller.
+        Unheard = "UNHEARD",
+        /// It spoke after the operation had moved on.
         Late = "LATE",
     }
 }

@@ -111,8 +111,11 @@ pub fn decide(entry: Option<&Entry>, request: &ClaimRequest, now: Timestamp) -> 
 fn decide_started(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decision<Claim> {
     // A caller that asks again under its own attempt id never saw its grant, so it has not acted.
     if entry.attempt_id == request.attempt_id && now < entry.deadline {
-        let held =
-            Entry { lease_until: lease_until(&request.terms, entry.deadline, now), updated_at: now, ..entry.clone() };
+        let held = Entry {
+            lease_until: lease_until(&request.terms, entry.deadline, now),
+            updated_at: entry.touched_at(now),
+            ..entry.clone()
+        };
         return Decision::changed(Claim::Granted(Lease::of(&held, now)), Transition::to(held));
     }
     if !entry.lease_expired(now, request.terms.clock_slack) {

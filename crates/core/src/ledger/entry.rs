@@ -233,6 +233,17 @@ impl Entry {
         now >= self.lease_until.plus(clock_slack)
     }
 
+    /// When it is touched by something that happens now: later than it was touched before, whatever the clock's grain.
+    pub(super) fn touched_at(&self, now: Timestamp) -> Timestamp {
+        now.max(self.updated_at.plus(std::time::Duration::from_micros(1)))
+    }
+
+    /// Whether the present grant was answered once and nobody has been heard of since: a second answer under
+    /// the same attempt id, or a renewal, touches the entry.
+    pub(super) fn answered_once(&self) -> bool {
+        self.status == Status::Started && self.updated_at == self.attempt_started_at
+    }
+
     /// Whether this attempt holds the present fence.
     pub(super) fn held_by(&self, fence: u64, attempt_id: AttemptId) -> bool {
         self.fence == fence && self.attempt_id == attempt_id

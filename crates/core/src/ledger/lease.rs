@@ -107,6 +107,6 @@ pub fn renew(entry: Option<&Entry>, request: &RenewRequest, now: Timestamp) -> D
         return Decision::unchanged(Renewed::Ended);
     }
     let until = lease_until(&request.terms, entry.deadline, now);
-    let renewed = Entry { lease_until: until, updated_at: now, ..entry.clone() };
+    let renewed = Entry { lease_until: until, updated_at: entry.touched_at(now), ..entry.clone() };
     Decision::changed(Renewed::Until(until), Transition::to(renewed))
 }

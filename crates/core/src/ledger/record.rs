@@ -6,6 +6,7 @@ use super::attempt::{Attempt, AttemptId, Ending};
 use super::entry::{Entry, SettledBy, SideEffect, Status};
 use super::expiry::exhausted;
 use super::outcome::{Completion, Failure, Outcome};
+use super::timeline::keep_line;
 use super::transition::{Decision, Note, Transition};
 use super::unknown::{self, Cause};
 use crate::effect::{EffectClass, Policy, Terms};
@@ -71,7 +72,7 @@ pub enum Refusal {
     EvidenceRequired,
 }
 
-/// Decides a record. `past` is the kept attempt of the request's fence, where that is not the present one.
+/// Decides a record. `past` is the kept attempt of the request's fence, where there is one.
 pub fn record(
     entry: Option<&Entry>,
     past: Option<&Attempt>,
@@ -95,7 +96,7 @@ pub fn record(
     if lacks_evidence(entry, request) {
         return refused(Refusal::EvidenceRequired);
     }
-    record_held(entry, request, now)
+    record_held(entry, past, request, now)
 }
 
 fn lacks_evidence(entry: &Entry, request: &RecordRequest) -> bool {
@@ -105,45 +106,57 @@ fn lacks_evidence(entry: &Entry, request: &RecordRequest) -> bool {
 }
 
 /// A record by the attempt that still holds the fence.
-fn record_held(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
-    let already = Decision::unchanged(Recorded::Already { status: entry.status });
+fn record_held(entry: &Entry, past: Option<&Attempt>, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
     let outcome = &request.outcome;
     if entry.recorded == Some(outcome.digest()) {
-        return already;
+        return Decision::unchanged(Recorded::Already { status: entry.status });
     }
     let tells_nothing = matches!(outcome, Outcome::Unknown(_));
     match entry.status {
         Status::Started => settled(apply(entry, request, now)),
         Status::Unknown | Status::FailedRetryable if entry.recorded.is_none() => {
             if tells_nothing {
-                already
+                acknowledge(entry, past, outcome, now)
             } else {
                 settled(apply(entry, request, now))
             }
         }
+        // Settled by the provider's answer or by a person; what the attempt itself says is kept beside that.
         Status::Completed | Status::FailedFinal if entry.recorded.is_none() => {
-            if tells_nothing || outcome.status() == entry.status {
-                already
+            if tells_nothing || agrees(entry, outcome) {
+                acknowledge(entry, past, outcome, now)
             } else {
-                contradict(entry, request, entry.status, now)
+                contradict(entry, past, request, entry.status, now)
             }
         }
-        Status::Released => record_released(entry, request, now),
+        Status::Released => record_released(entry, past, request, now),
         // Claimable, and now said to have taken hold: nobody was granted since, so nobody shall be.
         Status::FailedRetryable if outcome.side_effect() == SideEffect::Applied => {
-            contradict(entry, request, Status::Unknown, now)
+            contradict(entry, past, request, Status::Unknown, now)
         }
         Status::Unknown | Status::FailedRetryable | Status::Completed | Status::FailedFinal => {
-            contradict(entry, request, entry.status, now)
+            contradict(entry, past, request, entry.status, now)
         }
     }
 }
 
+/// Whether an attempt confirms what was settled without it. Two references are two effects, or a wrong reference.
+fn agrees(entry: &Entry, outcome: &Outcome) -> bool {
+    let other_evidence = matches!((&entry.evidence_ref, outcome.evidence()), (Some(kept), Some(said)) if kept != said);
+    outcome.status() == entry.status && !other_evidence
+}
+
 /// The fence still holds, but somebody said that nothing happened.
-fn record_released(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+fn record_released(
+    entry: &Entry,
+    past: Option<&Attempt>,
+    request: &RecordRequest,
+    now: Timestamp,
+) -> Decision<Recorded> {
     let provider_said_no = matches!(entry.settled_by, Some(SettledBy::Ask | SettledBy::Void));
-    match (&request.outcome, provider_said_no) {
-        (Outcome::Completed(_), true) => {
+    let holder_said_no = entry.settled_by == Some(SettledBy::Holder);
+    match &request.outcome {
+        Outcome::Completed(_) if provider_said_no => {
             let wrong = entry.settled_by.map_or("the answer", |by| if by == SettledBy::Void { "void" } else { "ask" });
             let note = Note {
                 at: now,
@@ -154,12 +167,38 @@ fn record_released(entry: &Entry, request: &RecordRequest, now: Timestamp) -> De
             };
             settled(apply(entry, request, now).note(note))
         }
-        (Outcome::FailedFinal(_), true) => settled(apply(entry, request, now)),
+        Outcome::FailedFinal(_) if provider_said_no => settled(apply(entry, request, now)),
         // Nobody has been granted since, so the contradiction can still be kept from acting twice.
-        (Outcome::Completed(_), false) => contradict(entry, request, Status::Unknown, now),
-        (Outcome::FailedFinal(_) | Outcome::FailedRetryable(_) | Outcome::Unknown(_), _) => {
-            Decision::unchanged(Recorded::Already { status: entry.status })
+        Outcome::Completed(_) => contradict(entry, past, request, Status::Unknown, now),
+        // The same attempt said that nothing was sent: the more careful of its two words counts.
+        Outcome::Unknown(_) if holder_said_no => contradict(entry, past, request, Status::Unknown, now),
+        Outcome::FailedFinal(_) | Outcome::FailedRetryable(_) | Outcome::Unknown(_) => {
+            acknowledge(entry, past, &request.outcome, now)
         }
+    }
+}
+
+/// Accepts what changes nothing. It is kept all the same: nothing is acknowledged without a trace.
+fn acknowledge(entry: &Entry, past: Option<&Attempt>, outcome: &Outcome, now: Timestamp) -> Decision<Recorded> {
+    let answer = Recorded::Already { status: entry.status };
+    if past.is_some_and(|past| past.recorded == Some(outcome.digest())) {
+        return Decision::unchanged(answer);
+    }
+    let standing = Entry { updated_at: now.max(entry.updated_at), ..entry.clone() };
+    Decision::changed(answer, keep_late(Transition::to(standing), entry, past, outcome, now))
+}
+
+/// Adds what an attempt says after the operation moved on, beside what was known of it before.
+fn keep_late(
+    transition: Transition,
+    entry: &Entry,
+    past: Option<&Attempt>,
+    outcome: &Outcome,
+    now: Timestamp,
+) -> Transition {
+    match past {
+        Some(past) => transition.past(past.late(outcome, now)).note(keep_line(past)),
+        None => transition.past(Attempt::of(entry, Ending::Late, now).late(outcome, now)),
     }
 }
 
@@ -170,7 +209,13 @@ fn settled(transition: Transition) -> Decision<Recorded> {
 }
 
 /// Keeps what contradicts the entry as evidence and tells a person.
-fn contradict(entry: &Entry, request: &RecordRequest, status: Status, now: Timestamp) -> Decision<Recorded> {
+fn contradict(
+    entry: &Entry,
+    past: Option<&Attempt>,
+    request: &RecordRequest,
+    status: Status,
+    now: Timestamp,
+) -> Decision<Recorded> {
     let outcome = &request.outcome;
     let standing = if status == Status::Unknown && entry.status != Status::Unknown {
         Entry {
@@ -197,6 +242,10 @@ fn contradict(entry: &Entry, request: &RecordRequest, status: Status, now: Times
     };
     let transition =
         Transition::to(Entry { incident: id.clone(), ..standing }).note(note).incident(IncidentChange::raise(incident));
+    // Where the attempt reported before, its row is that report.
+    let seen = past.is_some_and(|past| past.recorded == Some(outcome.digest()));
+    let transition =
+        if entry.recorded.is_some() || seen { transition } else { keep_late(transition, entry, past, outcome, now) };
     Decision::changed(Recorded::Refused(Refusal::OtherOutcome { incident: id }), transition)
 }
 
@@ -205,22 +254,33 @@ fn record_late(entry: &Entry, past: &Attempt, request: &RecordRequest, now: Time
     if past.recorded == Some(request.outcome.digest()) && past.ending != Ending::Late {
         return Decision::unchanged(Recorded::Already { status: past.status });
     }
-    let kept = past.late(&request.outcome, now);
-    let seen_before = past.recorded == kept.recorded;
+    let outcome = &request.outcome;
+    let seen_before = past.recorded == Some(outcome.digest());
     let standing = Entry { updated_at: now.max(entry.updated_at), ..entry.clone() };
-    if request.outcome.side_effect() != SideEffect::Applied {
+    let keep = |transition| {
+        if seen_before { transition } else { keep_late(transition, entry, Some(past), outcome, now) }
+    };
+    if outcome.side_effect() != SideEffect::Applied || one_effect(entry, outcome) {
         let answer = Recorded::Refused(Refusal::Superseded { incident: None });
         return if seen_before {
             Decision::unchanged(answer)
         } else {
-            Decision::changed(answer, Transition::to(standing).past(kept))
+            Decision::changed(answer, keep(Transition::to(standing)))
         };
     }
     let incident = Incident::of_duplicate(&standing, past, now);
     let id = Some(incident.id.clone());
     let transition =
-        Transition::to(Entry { incident: id.clone(), ..standing }).past(kept).incident(IncidentChange::raise(incident));
-    Decision::changed(Recorded::Refused(Refusal::Superseded { incident: id }), transition)
+        Transition::to(Entry { incident: id.clone(), ..standing }).incident(IncidentChange::raise(incident));
+    Decision::changed(Recorded::Refused(Refusal::Superseded { incident: id }), keep(transition))
+}
+
+/// Whether both attempts speak of one effect: under one key the provider answered both with the same reference.
+fn one_effect(entry: &Entry, outcome: &Outcome) -> bool {
+    matches!(entry.contract.policy(), Policy::SameKey { .. })
+        && entry.status == Status::Completed
+        && entry.evidence_ref.is_some()
+        && entry.evidence_ref.as_ref() == outcome.evidence()
 }
 
 /// The entry after its holder's outcome.
@@ -241,7 +301,13 @@ fn apply(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Transition {
                 ending: Ending::Recorded,
                 jitter: request.jitter,
             };
-            unknown::outcome_unknown(entry, Some(&request.terms), &cause, now)
+            let mut transition = unknown::outcome_unknown(entry, Some(&request.terms), &cause, now);
+            // The attempt's own word, so that the same again is known, and another one is seen as another.
+            if let Some(past) = &mut transition.past {
+                past.status = request.outcome.status();
+                past.recorded = Some(request.outcome.digest());
+            }
+            transition
         }
     }
 }

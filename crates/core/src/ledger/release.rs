@@ -1,4 +1,4 @@
-//! An attempt says that nothing was sent.
+//! A grant goes back: its holder says that nothing was sent, or its answer was never handed over.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::incident::IncidentChange;
 use crate::operation::OperationKey;
 use crate::time::Timestamp;
 
-/// A holder gives its grant back, not having acted.
+/// A grant is to go back.
 #[derive(Debug, Clone)]
 pub struct ReleaseRequest {
     /// The operation.
@@ -22,6 +22,19 @@ pub struct ReleaseRequest {
     pub attempt_id: AttemptId,
     /// The kind's terms.
     pub terms: Arc<Terms>,
+    /// On whose word.
+    pub reason: ReleaseReason,
+}
+
+/// On whose word a grant goes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ReleaseReason {
+    /// The holder's own: it heard the grant and sent nothing.
+    NothingSent,
+    /// Ours: an answer that granted it was never handed to its caller. The same grant may have been
+    /// answered more than once, on another connection or by another server, and one of those answers
+    /// may have been heard.
+    AnswerUndelivered,
 }
 
 /// The answer to a release.
@@ -31,12 +44,19 @@ pub enum Released {
     Released,
     /// It was over before: recorded, superseded or resolved. Nothing changed.
     Ended,
+    /// The grant stays: its caller may have heard it. The lease ends it if nobody did. Nothing changed.
+    MayBeHeard,
     /// This fence was never granted to this attempt.
     NeverGranted,
 }
 
-/// Decides a release.
-pub fn release(entry: Option<&Entry>, request: &ReleaseRequest, now: Timestamp) -> Decision<Released> {
+/// Decides a release. `past` is the kept attempt of the request's fence, where there is one.
+pub fn release(
+    entry: Option<&Entry>,
+    past: Option<&Attempt>,
+    request: &ReleaseRequest,
+    now: Timestamp,
+) -> Decision<Released> {
     let Some(entry) = entry.filter(|entry| request.fence <= entry.fence) else {
         return Decision::unchanged(Released::NeverGranted);
     };
@@ -46,11 +66,34 @@ pub fn release(entry: Option<&Entry>, request: &ReleaseRequest, now: Timestamp) 
     if entry.attempt_id != request.attempt_id {
         return Decision::unchanged(Released::NeverGranted);
     }
+    match request.reason {
+        ReleaseReason::NothingSent => nothing_sent(entry, past, request, now),
+        ReleaseReason::AnswerUndelivered => undelivered(entry, request, now),
+    }
+}
+
+/// The only answer was not handed over, so nobody can have acted on it. After a second answer, a renewal or
+/// an expiry that is not certain any more, and what is not certain is left to the lease.
+fn undelivered(entry: &Entry, request: &ReleaseRequest, now: Timestamp) -> Decision<Released> {
+    match entry.status {
+        Status::Started if entry.answered_once() => {
+            Decision::changed(Released::Released, give_back(entry, request, now))
+        }
+        Status::Started => Decision::unchanged(Released::MayBeHeard),
+        Status::Unknown | Status::FailedRetryable | Status::Released | Status::Completed | Status::FailedFinal => {
+            Decision::unchanged(Released::Ended)
+        }
+    }
+}
+
+fn nothing_sent(entry: &Entry, past: Option<&Attempt>, request: &ReleaseRequest, now: Timestamp) -> Decision<Released> {
+    // Taken for lost, not by its own word: an attempt that has said "unknown" does not take that back.
+    let was_silent = past.is_some_and(|past| past.ending == Ending::Expired);
     match entry.status {
         Status::Started => Decision::changed(Released::Released, give_back(entry, request, now)),
         // Lost for a while, and nothing was sent: as good as never granted, if it was the only attempt.
         Status::Unknown | Status::FailedRetryable
-            if entry.recorded.is_none() && entry.settled_by.is_none() && entry.attempts == 1 =>
+            if was_silent && entry.recorded.is_none() && entry.settled_by.is_none() && entry.attempts == 1 =>
         {
             let sent_nothing = Entry { side_effect: SideEffect::NotApplied, ..entry.clone() };
             Decision::changed(Released::Released, give_back(&sent_nothing, request, now))
@@ -82,7 +125,11 @@ fn give_back(entry: &Entry, request: &ReleaseRequest, now: Timestamp) -> Transit
         updated_at: now,
         ..entry.clone()
     };
-    let past = Attempt::of(entry, Ending::Released, now);
+    let ending = match request.reason {
+        ReleaseReason::NothingSent => Ending::Released,
+        ReleaseReason::AnswerUndelivered => Ending::Unheard,
+    };
+    let past = Attempt::of(entry, ending, now);
     let open = given_back.incident.is_some();
     let transition = Transition::to(given_back).past(past);
     if open { transition.incident(IncidentChange::close_by_evidence(now)) } else { transition }

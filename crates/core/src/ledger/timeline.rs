@@ -42,6 +42,12 @@ fn claimed(fence: u64, worker: &Arc<str>, at: Timestamp, deadline: Timestamp) ->
     TimelineEvent { at, fence, who: Arc::clone(worker), what: format!("claimed, deadline {deadline}") }
 }
 
+/// The line of a kept attempt, as a note: it stays in the story when the attempt's row says something new.
+pub(super) fn keep_line(attempt: &Attempt) -> Note {
+    let TimelineEvent { at, fence, who, what } = ended(attempt);
+    Note { at, who, what: Arc::from(what), why: None, fence }
+}
+
 fn ended(attempt: &Attempt) -> TimelineEvent {
     let code = attempt.error_code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
     let effect = attempt.side_effect;
@@ -49,7 +55,11 @@ fn ended(attempt: &Attempt) -> TimelineEvent {
         Ending::Recorded => format!("recorded{code}, effect {effect}"),
         Ending::Expired => format!("went silent, last alive {}", attempt.last_alive_at),
         Ending::Released => "released: nothing was sent".to_owned(),
-        Ending::Late => format!("reported late: {}{code}, effect {effect}", attempt.status),
+        Ending::Unheard => "released: the grant was never handed to its caller".to_owned(),
+        Ending::Late => {
+            let evidence = attempt.evidence_ref.as_ref().map(|text| format!(", evidence {text}")).unwrap_or_default();
+            format!("reported late: {}{code}, effect {effect}{evidence}", attempt.status)
+        }
     };
     TimelineEvent { at: attempt.ended_at, fence: attempt.fence, who: Arc::clone(&attempt.worker), what }
 }

@@ -42,8 +42,8 @@ pub struct Transition {
     pub past: Option<Attempt>,
     /// What becomes of the operation's incident.
     pub incident: Option<IncidentChange>,
-    /// A line of the timeline that no attempt has.
-    pub note: Option<Note>,
+    /// Lines of the timeline that no attempt has.
+    pub notes: Vec<Note>,
 }
 
 /// Something that somebody other than an attempt said of an operation.
@@ -63,7 +63,7 @@ pub struct Note {
 
 impl Transition {
     pub(super) fn to(entry: Entry) -> Self {
-        Self { entry, past: None, incident: None, note: None }
+        Self { entry, past: None, incident: None, notes: Vec::new() }
     }
 
     pub(super) fn past(mut self, attempt: Attempt) -> Self {
@@ -77,13 +77,13 @@ impl Transition {
     }
 
     pub(super) fn note(mut self, note: Note) -> Self {
-        self.note = Some(note);
+        self.notes.push(note);
         self
     }
 
     /// Whether nothing but the operation's own row changes.
     pub fn row_alone(&self) -> bool {
-        self.past.is_none() && self.incident.is_none() && self.note.is_none()
+        self.past.is_none() && self.incident.is_none() && self.notes.is_empty()
     }
 
     /// The incident to write, given the one that is open; the entry then points at what stays open.

@@ -11,9 +11,9 @@ use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{
     Attempt, AttemptId, Claim, ClaimRequest, Completion, Decision, Entry, Failure, Holder, Lease, Note, Origin,
-    Outcome, Question, ReconcileRequest, Reconciled, ReconcilerAnswer, RecordRequest, Recorded, ReleaseRequest,
-    Released, RenewRequest, Renewed, Resolution, ResolveRequest, Resolved, SideEffect, Source, Status, StoredResult,
-    Sweep, SweepReason, Transition, Verb, decide, reconcile, record, release, renew, resolve, sweep,
+    Outcome, Question, ReconcileRequest, Reconciled, ReconcilerAnswer, RecordRequest, Recorded, ReleaseReason,
+    ReleaseRequest, Released, RenewRequest, Renewed, Resolution, ResolveRequest, Resolved, SideEffect, Source, Status,
+    StoredResult, Sweep, SweepReason, Transition, Verb, decide, reconcile, record, release, renew, resolve, sweep,
 };
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::retry::{Category, Jitter};
@@ -156,7 +156,7 @@ impl Book {
         if let Some(attempt) = transition.past {
             self.past.insert(attempt.fence, attempt);
         }
-        self.notes.extend(transition.note);
+        self.notes.extend(transition.notes);
         self.entry = Some(transition.entry);
         let open = self.open().map(|incident| &incident.id);
         assert_eq!(self.entry().incident.as_ref(), open, "the entry points at its open incident");
@@ -214,10 +214,20 @@ impl Book {
         self.record_as(fence, attempt_id, outcome)
     }
 
+    /// The holder says that nothing was sent.
     pub(crate) fn release(&mut self, fence: u64) -> Released {
+        self.release_because(fence, ReleaseReason::NothingSent)
+    }
+
+    /// A server says that an answer with this grant was not handed over.
+    pub(crate) fn undelivered(&mut self, fence: u64) -> Released {
+        self.release_because(fence, ReleaseReason::AnswerUndelivered)
+    }
+
+    fn release_because(&mut self, fence: u64, reason: ReleaseReason) -> Released {
         let attempt_id = self.lease(fence).attempt_id;
-        let request = ReleaseRequest { key: self.key(), fence, attempt_id, terms: Arc::clone(&self.terms) };
-        let decision = release(self.entry.as_ref(), &request, self.now);
+        let request = ReleaseRequest { key: self.key(), fence, attempt_id, terms: Arc::clone(&self.terms), reason };
+        let decision = release(self.entry.as_ref(), self.past.get(&fence), &request, self.now);
         self.written(decision)
     }
 

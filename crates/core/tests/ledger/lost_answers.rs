@@ -251,3 +251,21 @@ fn a_released_attempt_does_not_count() {
     }
     assert_eq!(book.past.len(), 9, "the history stays");
 }
+
+#[test]
+fn an_undelivered_answer_takes_back_only_a_grant_that_was_answered_once() {
+    let rows: [(&str, Policy, &[Step], Released); 6] = [
+        ("answered once", Policy::Escalate, &[Claimed(1)], Released::Released),
+        ("answered twice at one moment", Policy::Escalate, &[Claimed(1), Claimed(1)], Released::MayBeHeard),
+        ("answered twice", Policy::Escalate, &[Claimed(1), Wait(1), Claimed(1)], Released::MayBeHeard),
+        ("taken for lost", Policy::Escalate, &[Claimed(1), Wait(35), Sweep], Released::Ended),
+        ("released", Policy::Escalate, &[Claimed(1), Release], Released::Ended),
+        ("superseded", SAME_KEY, SUPERSEDED, Released::Ended),
+    ];
+    for (name, policy, story, answer) in rows {
+        let mut book = Book::under(policy).play(story);
+        let before = book.entry.clone();
+        assert_eq!(book.undelivered(1), answer, "{name}");
+        assert_eq!(book.entry == before, answer != Released::Released, "{name}");
+    }
+}

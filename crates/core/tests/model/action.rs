@@ -1,12 +1,12 @@
 //! What may happen next.
 
-use onefold_core::ledger::{Entry, Resolution, SideEffect, Status, Sweep, SweepReason, Verb};
+use onefold_core::ledger::{AttemptId, Entry, Resolution, SideEffect, Status, Sweep, SweepReason, Verb};
 use onefold_core::retry::Jitter;
 use stateright::{Model, Property};
 
 use crate::properties;
-use crate::scenario::{Late, Under, World};
-use crate::state::{Heard, Phase, Said, State};
+use crate::scenario::{Connections, Late, Under, World};
+use crate::state::{Grant, Heard, Phase, Said, State};
 
 /// One thing that happens. Workers are meant by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +17,18 @@ pub(crate) enum Action {
     Claim(u8),
     /// A worker claims; the grant is committed, its answer lost.
     ClaimUnanswered(u8),
-    /// It asks again.
+    /// A worker claims on a connection that dies before the ledger decides.
+    ClaimStalled(u8),
+    /// The ledger decides such a claim; a grant has nobody to be handed to, and the server is to say so.
+    DecideStalled(AttemptId),
+    /// A worker claims; the grant is committed, and no byte of its answer is handed over: the server is to say so.
+    ClaimUndelivered(u8),
+    /// It asks again, on another connection or another server.
     AskAgain(u8),
+    /// It asks again, and that answer is not handed over either.
+    AskAgainUndelivered(u8),
+    /// A server says of this grant that an answer was not handed over; however late.
+    TellUndelivered(Grant),
     /// A worker dies; its restart knows nothing.
     Crash(u8),
     /// A holder says that it is alive.
@@ -37,6 +47,8 @@ pub(crate) enum Action {
     Release(u8),
     /// The answer to its release was lost; it releases again.
     ReleaseAgain(u8),
+    /// A careless holder that has said "unknown" says that nothing was sent.
+    ReleaseAfterUnknown(u8),
     /// The sweeper looks whether something is overdue.
     Sweep,
     /// The sweeper learns that the holder is dead.
@@ -58,6 +70,10 @@ impl Action {
     fn is_mishap(self) -> bool {
         match self {
             Self::ClaimUnanswered(_)
+            | Self::ClaimStalled(_)
+            | Self::ClaimUndelivered(_)
+            | Self::AskAgainUndelivered(_)
+            | Self::ReleaseAfterUnknown(_)
             | Self::Crash(_)
             | Self::TurnAway(_)
             | Self::Record(_, Said::GaveUp)
@@ -66,7 +82,9 @@ impl Action {
             | Self::CannotTell => true,
             Self::Tick
             | Self::Claim(_)
+            | Self::DecideStalled(_)
             | Self::AskAgain(_)
+            | Self::TellUndelivered(_)
             | Self::Renew(_)
             | Self::Send(_)
             | Self::Arrive(_)
@@ -109,6 +127,8 @@ impl Model for World {
         for (worker, _) in (0..).zip(&state.workers) {
             self.worker_actions(state, worker, actions);
         }
+        actions.extend(state.stalled.iter().map(|attempt_id| Action::DecideStalled(*attempt_id)));
+        actions.extend(state.undelivered.iter().map(|grant| Action::TellUndelivered(*grant)));
         for fence in state.provider.wire.keys() {
             actions.extend([Action::Arrive(*fence), Action::TurnAway(*fence)]);
         }
@@ -142,10 +162,18 @@ impl World {
         let free = matches!(worker.phase, Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_));
         if free && worker.attempts_left > 0 && time_left {
             actions.extend([Action::Claim(number), Action::ClaimUnanswered(number)]);
+            if self.scenario.connections == Connections::Dying {
+                actions.extend([Action::ClaimStalled(number), Action::ClaimUndelivered(number)]);
+            }
         }
         match worker.phase {
             Phase::Idle => {}
-            Phase::Unanswered(_) => actions.extend([Action::AskAgain(number), Action::Crash(number)]),
+            Phase::Unanswered(_) => {
+                actions.extend([Action::AskAgain(number), Action::Crash(number)]);
+                if self.scenario.connections == Connections::Dying {
+                    actions.push(Action::AskAgainUndelivered(number));
+                }
+            }
             Phase::Holding(_, deadline) => {
                 actions.extend([Action::Release(number), Action::Renew(number), Action::Crash(number)]);
                 actions.extend([Action::Record(number, Said::NotApplied), Action::Record(number, Said::GaveUp)]);
@@ -161,7 +189,12 @@ impl World {
                     Heard::TurnedAway => actions.push(Action::Record(number, Said::NotApplied)),
                 }
             }
-            Phase::Reported(..) => actions.push(Action::RecordAgain(number)),
+            Phase::Reported(_, said) => {
+                actions.push(Action::RecordAgain(number));
+                if said == Said::Unknown {
+                    actions.push(Action::ReleaseAfterUnknown(number));
+                }
+            }
             Phase::GaveBack(_) => actions.push(Action::ReleaseAgain(number)),
         }
     }

@@ -31,7 +31,7 @@ use std::time::Instant;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 
 use properties::{NOBODY_NEEDED, ONE_EFFECT};
-use scenario::{Late, Memory, Scenario, Under, Without};
+use scenario::{Connections, Late, Memory, Scenario, Under, Without};
 
 /// What a run found.
 struct Found {
@@ -159,6 +159,36 @@ fn void_acts_once_whenever_a_send_arrives() {
 fn without_the_fence_a_stale_holder_makes_room_for_a_second_effect() {
     for under in [Under::Ask, Under::Void, Under::Escalate] {
         assert_finds(Scenario { without: Without::Fence, ..Scenario::of(under) }, ONE_EFFECT);
+    }
+}
+
+/// Claims are sent again under their attempt id while the first one is stalled, answered or given back; every
+/// connection may die, before or after the ledger decides.
+fn with_dying_connections(under: Under) -> Scenario {
+    Scenario { connections: Connections::Dying, attempts_each: 1, mishaps: 2, end: 2, ..Scenario::of(under) }
+}
+
+#[test]
+fn a_grant_that_its_caller_may_have_heard_never_goes_back() {
+    for under in [Under::SameKey, Under::Ask, Under::Void, Under::Escalate] {
+        let found = explore(with_dying_connections(under), HasDiscoveries::AnyFailures);
+        assert!(found.broken.is_empty(), "{}", found.story);
+    }
+}
+
+/// A claim is stalled and its connection dies; the caller asks again, hears its grant and acts; then a server
+/// says of the first answer that nobody heard it.
+#[test]
+fn a_grant_that_goes_back_although_it_was_answered_twice_makes_room_for_a_second_effect() {
+    for under in [Under::Ask, Under::Void, Under::Escalate] {
+        assert_finds(Scenario { without: Without::AnswerCount, ..with_dying_connections(under) }, ONE_EFFECT);
+    }
+}
+
+#[test]
+fn an_attempt_that_takes_its_unknown_back_makes_room_for_a_second_effect() {
+    for under in [Under::Ask, Under::Void, Under::Escalate] {
+        assert_finds(Scenario { without: Without::OwnWord, mishaps: 2, ..Scenario::of(under) }, ONE_EFFECT);
     }
 }
 

@@ -54,6 +54,19 @@ pub(crate) enum Without {
     Fence,
     /// Whoever lost the answer to a claim asks again under a new attempt id.
     AttemptId,
+    /// An undelivered answer counts as its holder's word: a grant goes back although it was answered twice.
+    AnswerCount,
+    /// An attempt that said "unknown" is believed when it says "nothing was sent" afterwards.
+    OwnWord,
+}
+
+/// Whether a claim's connection may die before its answer is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Connections {
+    /// An answer is heard, or lost on its way without a server knowing.
+    Lasting,
+    /// A connection may also die before the claim is decided or before its answer is written, and a server says so later.
+    Dying,
 }
 
 /// One run.
@@ -74,6 +87,7 @@ pub(crate) struct Scenario {
     pub(crate) declared_memory: u8,
     pub(crate) memory: Memory,
     pub(crate) late: Late,
+    pub(crate) connections: Connections,
     pub(crate) without: Without,
 }
 
@@ -100,6 +114,7 @@ impl Scenario {
             declared_memory: 3,
             memory: Memory::Ticks(3),
             late: Late::AtMost(1),
+            connections: Connections::Lasting,
             without: Without::Nothing,
         }
     }

@@ -19,6 +19,10 @@ pub(crate) struct State {
     pub(crate) provider: Provider,
     /// A question put to the provider whose answer is not in the ledger yet.
     pub(crate) question: Option<Pending>,
+    /// Claims that a slow ledger has not decided yet, and whose connection is dead.
+    pub(crate) stalled: BTreeSet<AttemptId>,
+    /// Grants of which some server knows that an answer was not handed over, and has not said so yet.
+    pub(crate) undelivered: BTreeSet<Grant>,
     /// The fence whose holder is proved dead.
     pub(crate) dead: Option<u64>,
     /// Whether anybody ever sent anything, crashed, or let a lease pass.
@@ -37,6 +41,8 @@ impl State {
             mishaps: scenario.mishaps,
             provider: Provider::default(),
             question: None,
+            stalled: BTreeSet::new(),
+            undelivered: BTreeSet::new(),
             dead: None,
             touched: false,
             broken: None,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use onefold_core::ledger::{
-    AttemptId, Claim, ClaimRequest, Completion, Decision, Entry, Failure, Outcome, RecordRequest, Recorded,
-    ReleaseRequest, RenewRequest, SideEffect, Status, StoredResult, SweepReason, Verb, decide, record, release, renew,
+    Attempt, AttemptId, Claim, ClaimRequest, Completion, Decision, Ending, Entry, Failure, Outcome, RecordRequest,
+    Recorded, ReleaseReason, ReleaseRequest, RenewRequest, SideEffect, Status, StoredResult, SweepReason, Verb, decide,
+    record, release, renew,
 };
 use onefold_core::retry::{Category, Jitter};
 
@@ -19,7 +20,15 @@ impl World {
             Action::Tick => self.tick(state),
             Action::Claim(worker) => self.claim(state, worker, self.fresh(state)),
             Action::ClaimUnanswered(worker) => self.claim_unanswered(state, worker),
+            Action::ClaimStalled(worker) => self.claim_stalled(state, worker),
+            Action::DecideStalled(attempt_id) => self.decide_stalled(state, attempt_id),
+            Action::ClaimUndelivered(worker) => {
+                self.claim_unanswered(state, worker);
+                undelivered(state, worker);
+            }
             Action::AskAgain(worker) => self.ask_again(state, worker),
+            Action::AskAgainUndelivered(worker) => self.ask_again_undelivered(state, worker),
+            Action::TellUndelivered(grant) => self.tell_undelivered(state, grant),
             Action::Crash(worker) => crash(state, worker),
             Action::Renew(worker) => self.renew(state, worker),
             Action::Send(worker) => send(state, worker),
@@ -29,7 +38,9 @@ impl World {
                 self.record(state, worker, said);
             }
             Action::RecordAgain(worker) => self.record_again(state, worker),
-            Action::Release(worker) | Action::ReleaseAgain(worker) => self.release(state, worker),
+            Action::Release(worker) | Action::ReleaseAgain(worker) | Action::ReleaseAfterUnknown(worker) => {
+                self.release(state, worker);
+            }
             Action::Sweep => self.sweep(state, SweepReason::Expired),
             Action::SweepDead => self.sweep(state, SweepReason::HolderDead),
             Action::PutQuestion => self.put_question(state),
@@ -53,7 +64,9 @@ impl World {
             Phase::Holding(grant, _) | Phase::Sent(grant, _) => grant.fence == entry.fence,
             Phase::Idle | Phase::Reported(..) | Phase::GaveBack(_) => false,
         });
-        state.touched |= over && held;
+        // A grant that nobody heard, and that no server has given back yet, falls silent too.
+        let unheard = state.undelivered.iter().any(|grant| grant.fence == entry.fence);
+        state.touched |= over && (held || unheard);
     }
 
     /// An attempt id that nobody has used.
@@ -99,6 +112,44 @@ impl World {
         if claimant.phase.acting().is_some() {
             claimant.phase = Phase::Unanswered(attempt_id);
         }
+    }
+
+    fn claim_stalled(&self, state: &mut State, worker: u8) {
+        let attempt_id = self.fresh(state);
+        state.stalled.insert(attempt_id);
+        let claimant = &mut state.workers[usize::from(worker)];
+        claimant.attempts_left -= 1;
+        claimant.phase = Phase::Unanswered(attempt_id);
+    }
+
+    /// Decides a claim for nobody.
+    fn decide_stalled(&self, state: &mut State, attempt_id: AttemptId) {
+        state.stalled.remove(&attempt_id);
+        let decision = decide(state.entry(), &self.claim_request(attempt_id), state.now()).expect("one key is in use");
+        if let Claim::Granted(lease) = committed(state, decision) {
+            state.undelivered.insert(Grant { fence: lease.fence, attempt_id });
+        }
+    }
+
+    fn ask_again_undelivered(&self, state: &mut State, worker: u8) {
+        let Phase::Unanswered(attempt_id) = state.workers[usize::from(worker)].phase else {
+            return;
+        };
+        self.ask_again(state, worker);
+        if state.workers[usize::from(worker)].phase.acting().is_some() {
+            state.workers[usize::from(worker)].phase = Phase::Unanswered(attempt_id);
+            undelivered(state, worker);
+        }
+    }
+
+    fn tell_undelivered(&self, state: &mut State, grant: Grant) {
+        state.undelivered.remove(&grant);
+        let reason = if self.scenario.without == Without::AnswerCount {
+            ReleaseReason::NothingSent
+        } else {
+            ReleaseReason::AnswerUndelivered
+        };
+        self.release_grant(state, grant, reason);
     }
 
     fn ask_again(&self, state: &mut State, worker: u8) {
@@ -204,19 +255,42 @@ impl World {
 
     fn release(&self, state: &mut State, worker: u8) {
         let phase = state.workers[usize::from(worker)].phase;
-        let (Phase::Holding(grant, _) | Phase::GaveBack(grant)) = phase else {
+        let (Phase::Holding(grant, _) | Phase::GaveBack(grant) | Phase::Reported(grant, _)) = phase else {
             return;
         };
-        let spoken = self.speaks_as(state.entry(), grant);
+        self.release_grant(state, self.speaks_as(state.entry(), grant), ReleaseReason::NothingSent);
+        state.workers[usize::from(worker)].phase = match phase {
+            // It sent something, whatever it says: it may still hear the provider's answer.
+            Phase::Reported(..) => phase,
+            _ => Phase::GaveBack(grant),
+        };
+    }
+
+    fn release_grant(&self, state: &mut State, grant: Grant, reason: ReleaseReason) {
         let request = ReleaseRequest {
             key: self.key.clone(),
-            fence: spoken.fence,
-            attempt_id: spoken.attempt_id,
+            fence: grant.fence,
+            attempt_id: grant.attempt_id,
             terms: Arc::clone(&self.terms),
+            reason,
         };
-        let decision = release(state.entry(), &request, state.now());
+        let past = state.store.past.get(&grant.fence).cloned();
+        let past = past.map(|past| match self.scenario.without {
+            Without::OwnWord => Attempt { ending: Ending::Expired, ..past },
+            Without::Nothing | Without::Fence | Without::AttemptId | Without::AnswerCount => past,
+        });
+        let decision = release(state.entry(), past.as_ref(), &request, state.now());
         committed(state, decision);
-        state.workers[usize::from(worker)].phase = Phase::GaveBack(grant);
+    }
+}
+
+/// The grant that this worker was just given is not handed over.
+fn undelivered(state: &mut State, worker: u8) {
+    if let Phase::Unanswered(attempt_id) = state.workers[usize::from(worker)].phase
+        && let Some(entry) = state.entry().filter(|entry| entry.attempt_id == attempt_id)
+    {
+        let grant = Grant { fence: entry.fence, attempt_id };
+        state.undelivered.insert(grant);
     }
 }
 

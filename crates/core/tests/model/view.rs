@@ -15,6 +15,7 @@ use crate::state::{Pending, Phase, Said, State};
 impl Hash for State {
     fn hash<H: Hasher>(&self, view: &mut H) {
         (self.tick, &self.workers, self.mishaps, &self.provider, self.dead, self.touched, self.broken).hash(view);
+        (&self.stalled, &self.undelivered).hash(view);
         if let Some(entry) = self.entry() {
             let after_deadline = |question: &Pending| (question.took_hold, question.asked_at.since(entry.deadline));
             (self.question.is_some(), self.question.as_ref().map(after_deadline)).hash(view);
@@ -37,7 +38,10 @@ fn hash_entry<H: Hasher>(entry: &Entry, now: Timestamp, view: &mut H) {
     (entry.incident.is_some(), entry.completed_at.is_some()).hash(view);
     let ahead = |time: Option<Timestamp>| time.map(|time| time.max(now));
     match entry.status {
-        Status::Started => (entry.lease_until.max(now), entry.deadline).hash(view),
+        Status::Started => {
+            let answered_once = entry.updated_at == entry.attempt_started_at;
+            (entry.lease_until.max(now), entry.deadline, answered_once).hash(view);
+        }
         Status::FailedRetryable => (ahead(entry.next_attempt_at), ahead(entry.escalate_at)).hash(view),
         Status::Unknown => {
             let asked = entry.next_ask_at.map(|due| due.max(now.minus(OVERDUE_FOR)));
@@ -88,5 +92,7 @@ impl World {
         let started = state.status() == Some(Status::Started);
         state.dead = state.dead.filter(|dead| started && Some(*dead) == fence);
         state.question = state.question.filter(|question| Some(question.fence) == fence);
+        // Of a grant that is over nothing can be given back.
+        state.undelivered.retain(|grant| started && Some(grant.fence) == fence);
     }
 }

@@ -7,7 +7,7 @@ use onefold_conformance::kinds::escalates;
 use onefold_conformance::outcomes::{completed, retryable, unknown};
 use onefold_conformance::scene::record_of;
 use onefold_core::effect::Terms;
-use onefold_core::ledger::{Claim, Lease, ReleaseRequest, RenewRequest};
+use onefold_core::ledger::{Claim, Lease, ReleaseReason, ReleaseRequest, RenewRequest};
 use onefold_core::ports::{Act as _, Step, StepAnswer};
 use onefold_core::retry::Category;
 use onefold_postgres::{Options, Postgres};
@@ -126,7 +126,8 @@ async fn scans(connection: &mut PgConnection) -> (Vec<i64>, i64) {
 fn presented(lease: &Lease, terms: &Arc<Terms>) -> (RenewRequest, ReleaseRequest) {
     let (key, fence, attempt_id) = (lease.key.clone(), lease.fence, lease.attempt_id);
     let renew = RenewRequest { key: key.clone(), fence, attempt_id, terms: Arc::clone(terms) };
-    (renew, ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms) })
+    let reason = ReleaseReason::NothingSent;
+    (renew, ReleaseRequest { key, fence, attempt_id, terms: Arc::clone(terms), reason })
 }
 
 /// Claims a batch and records it; every tenth one with some of everything else between.

@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::problem::{Problem, ProblemBody, shown};
 use super::shapes::OutcomeView;
-use super::unheard::undone_if_unheard;
+use super::undelivered::told_if_undelivered;
 use super::{Shared, need};
 use crate::declaration::Declaration;
 use crate::identity::{Identity, Permission};
@@ -187,7 +187,7 @@ pub(crate) async fn claim(
     let response = Json(answer).into_response();
     Ok(match granted {
         None => response,
-        Some(grant) => undone_if_unheard(response, move || release(api, who, vec![grant])),
+        Some(grant) => told_if_undelivered(response, move || undelivered(api, who, vec![grant])),
     })
 }
 
@@ -215,14 +215,14 @@ fn granted(answer: &ClaimAnswer, attempt_id: Uuid) -> Option<Grip> {
     }
 }
 
-/// Gives grants back whose caller never heard of them.
-fn release(api: Shared, who: Identity, grants: Vec<Grip>) {
+/// Says that an answer with these grants was never handed over; the rule decides which of them go back.
+fn undelivered(api: Shared, who: Identity, grants: Vec<Grip>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         for (operation, fence, attempt_id) in grants {
-            // What cannot be given back is left to its lease.
+            // What does not go back is left to its lease.
             if let Ok(held) = super::records::held(&api, &who, &operation, fence, attempt_id).await {
-                let _ = held.release().await;
+                let _ = held.undelivered().await;
             }
         }
     });
@@ -272,7 +272,7 @@ pub(crate) async fn claim_many(
     let grants: Vec<Grip> =
         answers.iter().zip(attempts).filter_map(|(answer, attempt_id)| answer.grant(attempt_id)).collect();
     let response = Json(ClaimsAnswer { answers }).into_response();
-    Ok(undone_if_unheard(response, move || release(api, who, grants)))
+    Ok(told_if_undelivered(response, move || undelivered(api, who, grants)))
 }
 
 async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body: ClaimBody) -> Result<ClaimAnswer> {
