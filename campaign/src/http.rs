@@ -44,13 +44,18 @@ impl Connection {
         self.exchange("POST", path, &body.to_string())
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: &str) -> io::Result<Answered> {
+    /// Sends a request without waiting for its answer.
+    pub fn send(&mut self, method: &str, path: &str, body: &str) -> io::Result<()> {
         let (host, token, length) = (&self.host, &self.token, body.len());
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
              content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
-        self.stream.get_mut().write_all(request.as_bytes())?;
+        self.stream.get_mut().write_all(request.as_bytes())
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, body: &str) -> io::Result<Answered> {
+        self.send(method, path, body)?;
         let status = self.line()?.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| torn("no status"))?;
         let mut length = 0;

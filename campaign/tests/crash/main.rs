@@ -3,6 +3,7 @@
 
 mod callers;
 mod command;
+mod dying_connections;
 mod journal;
 mod kill_points;
 mod lost_answers;
@@ -13,3 +14,4 @@ mod run;
 mod served;
 mod server;
 mod stage;
+mod stalls;

@@ -5,6 +5,8 @@
 #[allow(dead_code, reason = "shared with the crash campaign, which uses the rest")]
 mod callers;
 mod crew;
+#[path = "../crash/dying_connections.rs"]
+mod dying_connections;
 mod grants;
 mod schema;
 #[path = "../crash/server.rs"]
@@ -13,3 +15,4 @@ mod server;
 #[path = "../crash/stage.rs"]
 #[allow(dead_code, reason = "shared with the crash campaign, which uses the rest")]
 mod stage;
+mod stalls;

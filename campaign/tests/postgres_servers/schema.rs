@@ -31,6 +31,19 @@ impl Schema {
         command.args(["--database-connections", "6", "--sweep-every", "100ms", "--data-dir"]).arg(data);
         command
     }
+
+    /// Does something while nobody else can write an operation.
+    pub(crate) fn locked(&self, during: &mut dyn FnMut()) {
+        let sql = format!("LOCK TABLE {}.onefold_operations IN EXCLUSIVE MODE", self.name);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut connection = PgConnection::connect(&url()).await.unwrap();
+            let mut transaction = connection.begin().await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut *transaction).await.unwrap();
+            during();
+            transaction.rollback().await.unwrap();
+        });
+    }
 }
 
 impl Drop for Schema {
