@@ -2,6 +2,7 @@
 
 mod class;
 mod contract;
+mod exit_code;
 mod policy;
 mod terms;
 
@@ -9,6 +10,7 @@ pub use class::{
     Class, Converging, EffectClass, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
 };
 pub use contract::Contract;
+pub use exit_code::{DeclaredExits, ExitCodes, ExitMeaning};
 pub use policy::{
     AcceptDuplicate, Ask, Escalate, InTransaction, OnUnknown, Outbox, Policy, PolicyName, Rerun, SameKey, Void,
 };

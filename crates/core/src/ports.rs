@@ -29,6 +29,17 @@ use crate::time::Timestamp;
 /// A future that a port returns.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
+/// What a file or a schema holds before it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Contents {
+    /// No table, or it does not exist.
+    Nothing,
+    /// A ledger, of whatever version; tables of others may be beside it.
+    Ledger,
+    /// Tables of others and no ledger; the first few names.
+    OtherTables(Vec<String>),
+}
+
 /// One move of an operation.
 #[derive(Debug, Clone)]
 #[expect(missing_docs, reason = "each is documented at its request")]

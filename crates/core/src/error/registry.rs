@@ -341,10 +341,22 @@ crate::codes! {
         escalation "the administrator of this server";
     /// The address cannot be listened on
     ADDRESS_UNAVAILABLE: Operational, status 503, retry OperatorDecides, owner Operator, visible External;
-        summary "another program has the address, or it is none of this machine",
-        first_check "who listens there",
-        safe_action "stop the other program, or choose another address with --listen",
+        summary "another program has the address, this user may not use it, or this machine does not have it",
+        first_check "the reason that the message gives; for a used address, who listens there",
+        safe_action "choose another address with --listen or --gateway-listen",
         escalation "the administrator of this machine";
+    /// There is no ledger here
+    LEDGER_NOT_FOUND: NotFound, status 404, retry Never, owner Operator, visible External;
+        summary "the place that was looked at holds no ledger; only serve, run and migrate make one",
+        first_check "the folder, --config, --database and --schema: `onefold config` shows what counts and why",
+        safe_action "go to the ledger's folder, or name its place with --database, --schema or --config",
+        escalation "the administrator of this server";
+    /// The database holds other tables
+    DATABASE_NOT_EMPTY: DomainRule, status 409, retry Never, owner Operator, visible External;
+        summary "a new ledger would be written among tables that are not ours",
+        first_check "whether this file or schema is the one that was meant",
+        safe_action "name another file or schema, or add --into-existing if the ledger belongs there",
+        escalation "the administrator of this server";
     /// The server cannot be reached
     SERVER_UNREACHABLE: Dependency, status 503, retry OnlyIfIdempotent, owner Operator, visible External;
         summary "the Onefold server did not answer",
@@ -357,6 +369,12 @@ crate::codes! {
         first_check "what it wrote: `onefold operations result`",
         safe_action "mend the cause, then run it again under the same id",
         escalation "the command's owner";
+    /// The output cannot be written
+    OUTPUT_NOT_WRITTEN: Operational, status 503, retry Safe, owner Operator, visible External;
+        summary "what a command printed could not be written to where it should go; what it did is recorded",
+        first_check "the disk or device that standard output goes to",
+        safe_action "run it again under the same id, with its output where there is room",
+        escalation "the administrator of this machine";
     /// The command cannot be started
     COMMAND_NOT_STARTED: Validation, status 400, retry Never, owner Caller, visible External;
         summary "the program does not exist or cannot be executed; nothing ran",
