@@ -1,7 +1,7 @@
 //! From SQLSTATEs to the registry; never by message text.
 
 use onefold_core::Error;
-use onefold_core::error::{DATABASE_BUSY, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::error::{DATABASE_BUSY, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::persistence::{Constraints, Fault};
 
 /// What went wrong on a connection, for [`Constraints`].
@@ -39,16 +39,30 @@ pub(crate) fn translate(cause: sqlx::Error) -> Error {
     let fault = fault(&cause);
     let state = cause.as_database_error().and_then(sqlx::error::DatabaseError::code).map(|state| native(&state));
     let error = Constraints::new().error(&fault);
-    let error = if error.code() == PROGRAMMING_INVARIANT_VIOLATED {
-        Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("{}: {cause}", error.detail()))
-    } else {
-        error
+    let error = match reason(&cause) {
+        _ if error.code() == PROGRAMMING_INVARIANT_VIOLATED => {
+            Error::new(PROGRAMMING_INVARIANT_VIOLATED, format!("{}: {cause}", error.detail()))
+        }
+        Some(reason) if error.code() == DATABASE_UNAVAILABLE => {
+            Error::new(DATABASE_UNAVAILABLE, format!("{}: {reason}", error.detail())).hint(error.next_step())
+        }
+        Some(_) | None => error,
     };
     let error = match state {
         Some(state) => error.stored_as(state),
         None => error,
     };
     error.caused_by(cause)
+}
+
+/// Why the database did not answer, in the words of the system or of the server. An address and its password are in
+/// neither: the driver keeps them out of these.
+fn reason(cause: &sqlx::Error) -> Option<String> {
+    if let Some(said) = cause.as_database_error() {
+        return Some(said.message().to_owned());
+    }
+    let outage = matches!(cause, sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_));
+    outage.then(|| cause.to_string())
 }
 
 /// A SQLSTATE that labels metrics; those that nobody acts on are one.

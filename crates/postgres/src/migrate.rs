@@ -1,6 +1,7 @@
 //! Which migrations a schema has, and applying the missing ones. Forward only; safe with several starters.
 
 use onefold_core::error::DATABASE_TOO_NEW;
+use onefold_core::ports::Contents;
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::{AssertSqlSafe, PgConnection};
 
@@ -44,6 +45,17 @@ pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<
         ));
     }
     Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
+}
+
+/// What a schema holds, without changing it.
+pub(crate) async fn contents(connection: &mut PgConnection, sql: &Sql, schema: Option<&str>) -> Result<Contents> {
+    let begun = row::query(&sql.migrations_begun).fetch_one(&mut *connection).await.map_err(translate)?;
+    if row::get::<bool>(&begun, 0)? {
+        return Ok(Contents::Ledger);
+    }
+    let found = row::query(&sql.tables).bind(schema).fetch_all(connection).await.map_err(translate)?;
+    let tables = found.iter().map(|row| row::get::<String>(row, 0)).collect::<Result<Vec<_>>>()?;
+    Ok(if tables.is_empty() { Contents::Nothing } else { Contents::OtherTables(tables) })
 }
 
 /// Applies what the schema lacks, in the caller's transaction. Starters wait for each other; one that finds nothing to

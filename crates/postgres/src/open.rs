@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onefold_core::error::{CONFIGURATION_INVALID, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
-use onefold_core::ports::{Clock, Faults, NoFaults, Random};
+use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
@@ -108,6 +108,18 @@ impl Postgres {
             options,
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// What the schema holds. Nothing is changed.
+    pub async fn contents(url: &str, options: Options) -> Result<Contents> {
+        let (connect, address) = parse(url)?;
+        let sql = Sql::new(checked_schema(options.schema.as_deref())?);
+        let contents = Self::detached(in_time(options.clone(), async move {
+            let mut connection = connect.connect().await.map_err(translate)?;
+            let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
+            migrate::contents(&mut transaction, &sql, options.schema.as_deref()).await
+        }));
+        contents.await.map_err(|error| naming(&address, &error))
     }
 
     /// The migrations that opening this database would apply. Nothing is changed.

@@ -90,6 +90,7 @@ queries! {
     migrations_begun = "installation/migrations_begun";
     migrations_lock = "installation/migrations_lock";
     migrations = "installation/migrations";
+    tables = "installation/tables";
     add_migration = "installation/add_migration";
 }
 

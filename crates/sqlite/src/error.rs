@@ -14,7 +14,8 @@ use rusqlite::ffi;
 pub(crate) fn translate(cause: rusqlite::Error) -> Error {
     let extended = cause.sqlite_error().map_or(ffi::SQLITE_ERROR, |error| error.extended_code);
     let (code, detail) = named(extended);
-    let detail = if code == PROGRAMMING_INVARIANT_VIOLATED { format!("{detail}: {cause}") } else { detail.to_owned() };
+    let tells_more = [PROGRAMMING_INVARIANT_VIOLATED, DATABASE_UNAVAILABLE].contains(&code);
+    let detail = if tells_more { format!("{detail}: {cause}") } else { detail.to_owned() };
     Error::new(code, detail).stored_as(native(extended)).caused_by(cause)
 }
 
@@ -89,7 +90,8 @@ pub(crate) fn opening(path: &Path, cause: rusqlite::Error) -> Error {
         }
         _ => named(extended),
     };
-    Error::new(code, format!("{}: {detail}", path.display())).caused_by(cause)
+    let reason = if code == DATABASE_UNAVAILABLE { format!(": {cause}") } else { String::new() };
+    Error::new(code, format!("{}: {detail}{reason}", path.display())).caused_by(cause)
 }
 
 /// A failure while a file is opened names the file, wherever it came from.

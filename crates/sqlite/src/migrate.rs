@@ -1,8 +1,10 @@
 //! Which migrations a file has, and applying the missing ones. Forward only; safe with several starters.
 
 use std::path::Path;
+use std::time::Duration;
 
 use onefold_core::error::DATABASE_TOO_NEW;
+use onefold_core::ports::Contents;
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::{Connection, OpenFlags};
 
@@ -25,6 +27,9 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
 ];
 
+/// How long looking at a file waits for whoever is making it.
+const BUSY_WAIT: Duration = Duration::from_secs(10);
+
 /// What a file lacks, without changing it. A file that is not there lacks everything.
 pub(crate) fn missing(path: &Path) -> Result<Vec<Migration>> {
     if !path.exists() {
@@ -35,6 +40,24 @@ pub(crate) fn missing(path: &Path) -> Result<Vec<Migration>> {
     let begun = connection.table_exists(None, "onefold_migrations").map_err(|cause| opening(path, cause))?;
     let newest = if begun { newest(&connection, path)? } else { 0 };
     Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
+}
+
+/// What a file holds, without changing it.
+pub(crate) fn contents(path: &Path) -> Result<Contents> {
+    if !path.exists() {
+        return Ok(Contents::Nothing);
+    }
+    let look = || -> rusqlite::Result<Contents> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(BUSY_WAIT)?;
+        if connection.table_exists(None, "onefold_migrations")? {
+            return Ok(Contents::Ledger);
+        }
+        let mut statement = connection.prepare(sql::TABLES)?;
+        let tables: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(if tables.is_empty() { Contents::Nothing } else { Contents::OtherTables(tables) })
+    };
+    look().map_err(|cause| opening(path, cause))
 }
 
 /// The newest migration of a file; one that this program does not know is refused.
@@ -82,6 +105,20 @@ mod tests {
         for (file, sql) in sql::ALL {
             connection.prepare(sql).unwrap_or_else(|cause| panic!("{file}: {cause}"));
         }
+    }
+
+    #[test]
+    fn a_ledger_is_told_from_an_empty_file_and_from_somebody_elses() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.db");
+        assert_eq!(contents(&path).unwrap(), Contents::Nothing);
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(contents(&path).unwrap(), Contents::Nothing);
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("CREATE TABLE invoices (id); CREATE VIEW paid AS SELECT id FROM invoices").unwrap();
+        assert_eq!(contents(&path).unwrap(), Contents::OtherTables(vec!["invoices".into(), "paid".into()]));
+        migrate(&connection, &path, Timestamp::default()).unwrap();
+        assert_eq!(contents(&path).unwrap(), Contents::Ledger);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onefold_core::error::{DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
-use onefold_core::ports::{Clock, Faults, NoFaults, Random};
+use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::{Connection, OpenFlags};
 use sqlx::Connection as _;
@@ -103,6 +103,14 @@ impl Sqlite {
 }
 
 impl Sqlite {
+    /// What this file holds. Nothing is changed.
+    pub async fn contents(path: impl Into<PathBuf>) -> Result<Contents> {
+        let path = path.into();
+        tokio::task::spawn_blocking(move || migrate::contents(&path))
+            .await
+            .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "looking was cut short").caused_by(cause))?
+    }
+
     /// The migrations that opening this file would apply. Nothing is changed.
     pub async fn missing_migrations(path: impl Into<PathBuf>) -> Result<Vec<migrate::Migration>> {
         let path = path.into();

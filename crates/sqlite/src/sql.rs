@@ -52,5 +52,6 @@ queries! {
     RAISE_CLOCK = "installation/raise_clock";
     MIGRATIONS_TABLE = "installation/migrations_table";
     MIGRATIONS = "installation/migrations";
+    TABLES = "installation/tables";
     ADD_MIGRATION = "installation/add_migration";
 }
