@@ -39,7 +39,7 @@ mod upstream;
 pub use connect::{Connect, Protocol};
 pub use door::Gateway;
 pub use forward::Forward;
-pub use listen::{ListenAt, Listener};
+pub use listen::{ListenAt, Listener, cannot_listen};
 pub use peer::{ClientCertificate, Peer, Transport, TrustedProxies};
 pub use table::{Entry, Guarded, Lookalikes, Pattern, Perform, Table};
 pub use tls::{ServerTls, TlsFiles};

@@ -1,5 +1,6 @@
 //! Connections within limits: TCP or a Unix socket, TLS, and a drain before the end.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -61,12 +62,26 @@ enum Stream {
     Unix(UnixStream),
 }
 
+/// Why an address cannot be listened on, and what to do about that reason; `flag` sets the address.
+pub fn cannot_listen(at: &dyn std::fmt::Display, flag: &str, cause: std::io::Error) -> Error {
+    let reasons = [
+        (ErrorKind::AddrInUse, "stop the program that listens there, or choose another address"),
+        (ErrorKind::PermissionDenied, "this user may not use it: choose a port above 1023 or another path"),
+        (
+            ErrorKind::AddrNotAvailable,
+            "this machine does not have that address: choose one of its own, such as 127.0.0.1,",
+        ),
+        (ErrorKind::NotFound, "make its folder first, or choose another path"),
+    ];
+    let known = reasons.into_iter().find(|(kind, _)| *kind == cause.kind());
+    let hint = format!("{} with {flag}", known.map_or("choose another address", |(_, next)| next));
+    Error::new(ADDRESS_UNAVAILABLE, format!("{at} cannot be listened on: {cause}")).hint(hint).caused_by(cause)
+}
+
 impl Listener {
     /// Binds the address; connections wait until [`Listener::serve`].
     pub async fn bind(at: &ListenAt, tls: Option<ServerTls>, limits: ConnectionLimits) -> Result<Self> {
-        let unavailable = |cause: std::io::Error| {
-            Error::new(ADDRESS_UNAVAILABLE, format!("{at} cannot be listened on: {cause}")).caused_by(cause)
-        };
+        let unavailable = |cause: std::io::Error| cannot_listen(at, "--gateway-listen", cause);
         let (socket, at) = match at {
             ListenAt::Tcp(address) => {
                 let listener = TcpListener::bind(address).await.map_err(unavailable)?;
@@ -204,5 +219,26 @@ impl Connection {
             router.clone().oneshot(request)
         });
         connection::serve(Strict::new(stream), service, limits, drain).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_not_to_listen_has_its_own_next_step() {
+        let rows = [
+            (ErrorKind::AddrInUse, "stop the program"),
+            (ErrorKind::PermissionDenied, "above 1023"),
+            (ErrorKind::AddrNotAvailable, "does not have that address"),
+            (ErrorKind::NotFound, "make its folder"),
+            (ErrorKind::InvalidInput, "choose another address with --listen"),
+        ];
+        for (kind, next) in rows {
+            let error = cannot_listen(&"127.0.0.1:80", "--listen", kind.into());
+            assert!(error.next_step().contains(next), "{kind}: {error}");
+            assert_eq!(error.next_step().contains("stop the program"), kind == ErrorKind::AddrInUse);
+        }
     }
 }
