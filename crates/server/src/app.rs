@@ -12,7 +12,7 @@ use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::{FileJournal, Journal, Ledger, Settings, SystemClock};
 
 use crate::config::{Address, Config};
-use crate::database::Database;
+use crate::database::{Creation, Database};
 use crate::declaration::Declaration;
 use crate::question;
 
@@ -40,13 +40,18 @@ pub(crate) enum Opener {
 
 impl App {
     /// Opens the database and declares every kind that is configured or pinned.
-    pub(crate) async fn open(config: &Config, opener: Opener) -> Result<Self> {
-        Self::open_with(config, opener, Arc::new(NoFaults)).await
+    pub(crate) async fn open(config: &Config, opener: Opener, creation: Creation) -> Result<Self> {
+        Self::open_with(config, opener, creation, Arc::new(NoFaults)).await
     }
 
     /// The same with places where a test stops the process.
-    pub(crate) async fn open_with(config: &Config, opener: Opener, faults: Arc<dyn Faults>) -> Result<Self> {
-        let store = Database::open(config, Arc::clone(&faults)).await?;
+    pub(crate) async fn open_with(
+        config: &Config,
+        opener: Opener,
+        creation: Creation,
+        faults: Arc<dyn Faults>,
+    ) -> Result<Self> {
+        let store = Database::open(config, creation, Arc::clone(&faults)).await?;
         let (files, journal, installation) = match opener {
             Opener::Command => (None, None, None),
             Opener::Server => {

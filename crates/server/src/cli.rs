@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use onefold_core::Result;
+use onefold_core::error::UNEXPECTED;
 use onefold_core::ports::{Faults, NoFaults};
+use onefold_core::{Error, Result};
 
 use crate::commands::{
     completions, configuration, demo, errors, explain, gateway, incidents, migrate, operations, prune, run, serve,
@@ -25,7 +26,8 @@ Examples:
   onefold demo                             see the promise
 
 Exit codes: 0 done, 1 refused, 2 wrong usage, 65 bad data, 66 not found, 69 unavailable, 70 defect,
-75 try later, 77 not allowed, 78 wrong configuration, 79 outcome unknown. `run` ends with the command's own code.";
+74 output lost, 75 try later, 77 not allowed, 78 wrong configuration, 79 outcome unknown, 80 outcome not recorded
+yet. `run` ends with the command's own code.";
 
 #[derive(Debug, Parser)]
 #[command(name = "onefold", version, about = "Side effects that take hold once, whatever fails", after_help = AFTER_HELP)]
@@ -40,7 +42,7 @@ struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "For every command")]
 pub(crate) struct Shared {
-    /// Configuration file; `onefold.toml` here if there is one
+    /// Configuration file; else the `onefold.toml` of this folder or of the next one above it that has one
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the ledger is: sqlite:onefold.db, or <postgres://db.internal/app>; a password belongs into
@@ -59,7 +61,7 @@ pub(crate) struct Shared {
     /// Where the token is
     #[arg(long, global = true, value_name = "FILE")]
     token_file: Option<String>,
-    /// How much is logged: error, warn, info, debug
+    /// How much is logged: error, warn, info, debug, trace or off; or per module
     #[arg(long, global = true, value_name = "LEVEL")]
     log: Option<String>,
     /// Print JSON for scripts
@@ -108,6 +110,13 @@ pub(crate) struct Context {
     pub(crate) faults: Arc<dyn Faults>,
 }
 
+impl Context {
+    /// A further command on the same ledger, as it can be typed here.
+    pub(crate) fn command(&self, words: &str) -> String {
+        format!("onefold {words}{}", self.config.flags_to_find_it())
+    }
+}
+
 /// Runs this process' command line.
 pub fn main() -> ExitCode {
     run_with(std::env::args_os(), Arc::new(NoFaults))
@@ -126,7 +135,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, faults: Arc<dyn F
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(cause) => {
-            eprintln!("error: the system gives no threads: {cause}");
+            complain(&Error::new(UNEXPECTED, format!("the system gives no threads: {cause}")));
             return Exit::Defect.into();
         }
     };
@@ -176,7 +185,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
 /// Carries out a command that needs the configuration.
 async fn with_configuration(command: Command, context: &Context) -> Result<ExitCode> {
     match command {
-        Command::Serve(_) => serve::serve(context).await,
+        Command::Serve(args) => serve::serve(context, &args).await,
         Command::Run(args) => Box::pin(run::run(context, args)).await,
         Command::Gateway(args) => gateway::gateway(context, args).await,
         Command::Operations(args) => operations::operations(context, args).await,

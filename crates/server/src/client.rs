@@ -13,7 +13,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client as Sockets;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor; // tidy: allow(the name is hyper's)
-use onefold_core::error::{ALL, CONFIGURATION_INVALID, Code, SERVER_UNREACHABLE, UNEXPECTED};
+use onefold_core::error::{ALL, CONFIGURATION_INVALID, Class, Code, SERVER_UNREACHABLE, UNEXPECTED};
 use onefold_core::ports::Faults;
 use onefold_core::{Error, Result};
 use serde::de::DeserializeOwned;
@@ -22,8 +22,12 @@ use tower::ServiceExt as _;
 
 use crate::api::{self, Api};
 use crate::app::{App, Opener};
+use crate::cli::Context;
 use crate::config::Config;
+use crate::database::Creation;
+use crate::exit::note;
 use crate::identity::{Identity, read_token};
+use crate::outcome_file;
 use crate::serve::Note;
 
 /// Bytes of an answer that are read.
@@ -36,6 +40,8 @@ const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 /// The ledger, wherever it is.
 pub(crate) struct Client {
     way: Way,
+    /// Which ledger it is, for people.
+    ledger: String,
 }
 
 enum Way {
@@ -45,7 +51,17 @@ enum Way {
 
 impl Client {
     /// Finds the ledger: the server that is named, the one of this folder, or the database itself.
-    pub(crate) async fn find(config: &Config, faults: &Arc<dyn Faults>) -> Result<Self> {
+    ///
+    /// What runs before this one could not record is recorded first.
+    pub(crate) async fn find(config: &Config, faults: &Arc<dyn Faults>, creation: Creation) -> Result<Self> {
+        let client = Self::reach(config, faults, creation).await?;
+        for waited in outcome_file::record_waiting(&client, &config.outcomes()).await {
+            note(&waited.to_string());
+        }
+        Ok(client)
+    }
+
+    async fn reach(config: &Config, faults: &Arc<dyn Faults>, creation: Creation) -> Result<Self> {
         if let Some(url) = &config.server {
             let url = url.trim_end_matches('/');
             if !url.starts_with("http://") {
@@ -53,34 +69,51 @@ impl Client {
                     .hint("write http://127.0.0.1:7070"));
             }
             let token = config.token.clone().map_or_else(|| read_token(&config.token_file), Ok)?;
-            return Ok(Self::to(url.to_owned(), token));
+            return Ok(Self::to(url.to_owned(), token, config.ledger_named()));
         }
         if let Some(client) = Self::beside(config).await {
             return Ok(client);
         }
-        Self::here(config, faults).await
+        Self::here(config, faults, creation).await
     }
 
-    fn to(url: String, token: String) -> Self {
+    fn to(url: String, token: String, ledger: String) -> Self {
         let sockets = Sockets::builder(TokioExecutor::new()).build(HttpConnector::new()); // tidy: allow(the name is hyper's)
-        Self { way: Way::Server { sockets: Box::new(sockets), url, token } }
+        Self { way: Way::Server { sockets: Box::new(sockets), url, token }, ledger }
     }
 
     /// The living server of this database here, if there is one and its token can be read.
     async fn beside(config: &Config) -> Option<Self> {
         let note = Note::read(&config.files.note)?;
         let token = config.token.clone().or_else(|| read_token(&config.token_file).ok())?;
-        let client = Self::to(note.url, token);
+        let client = Self::to(note.url, token, config.ledger_named());
         let health = tokio::time::timeout(HEALTH_WITHIN, client.get::<Value>("/health")).await.ok()?.ok()?;
         // Another server may have that address by now.
         (health["instance"] == note.instance.as_str()).then_some(client)
     }
 
-    async fn here(config: &Config, faults: &Arc<dyn Faults>) -> Result<Self> {
-        let app = Arc::new(App::open_with(config, Opener::Command, Arc::clone(faults)).await?);
+    async fn here(config: &Config, faults: &Arc<dyn Faults>, creation: Creation) -> Result<Self> {
+        let app = Arc::new(App::open_with(config, Opener::Command, creation, Arc::clone(faults)).await?);
+        Ok(Self::within(&Api::new(app, String::new(), None), config))
+    }
+
+    /// The ledger of this process, for whoever owns its database.
+    pub(crate) fn within(api: &api::Shared, config: &Config) -> Self {
         let who = Identity { name: Arc::from(login_name()), ..Identity::owner() };
-        let router = api::here(&Api::new(Arc::clone(&app), String::new(), None), who);
-        Ok(Self { way: Way::Here { router, app } })
+        let way = Way::Here { router: api::here(api, who), app: Arc::clone(&api.app) };
+        Self { way, ledger: config.ledger_named() }
+    }
+
+    /// Says which ledger was looked at, before what it shows; JSON has it as a field.
+    pub(crate) fn announce(&self, context: &Context) {
+        if !context.json {
+            note(&format!("ledger {}", self.ledger));
+        }
+    }
+
+    /// Which ledger it is, for people.
+    pub(crate) fn ledger(&self) -> &str {
+        &self.ledger
     }
 
     /// The ledger in this process, where no server stands between.
@@ -130,7 +163,7 @@ impl Client {
             Way::Server { sockets, url, token } => {
                 let request = request.uri(format!("{url}{path}")).header(AUTHORIZATION, format!("Bearer {token}"));
                 let answer = sockets.request(built(request, body)?).await.map_err(|cause| {
-                    Error::new(SERVER_UNREACHABLE, format!("{url} does not answer")).caused_by(cause)
+                    Error::new(SERVER_UNREACHABLE, format!("{url} does not answer{}", why(&cause))).caused_by(cause)
                 })?;
                 read(answer).await
             }
@@ -147,6 +180,25 @@ where
     let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await;
     let body = body.map_err(|_| Error::new(SERVER_UNREACHABLE, "the answer did not arrive whole"))?;
     Ok((status, body.to_bytes()))
+}
+
+/// Whether asking again may help: the ledger was not reached, or was busy.
+pub(crate) fn may_pass(error: &Error) -> bool {
+    error.code() == SERVER_UNREACHABLE
+        || matches!(
+            error.code().descriptor().class,
+            Class::Dependency | Class::Contention | Class::Operational | Class::Process
+        )
+}
+
+/// The reason beneath an error of the client, which by itself says only that there is one.
+fn why(error: &dyn std::error::Error) -> String {
+    let mut deepest = None;
+    let mut next = error.source();
+    while let Some(cause) = next {
+        (deepest, next) = (Some(cause), cause.source());
+    }
+    deepest.map(|cause| format!(": {cause}")).unwrap_or_default()
 }
 
 /// The error behind a problem.

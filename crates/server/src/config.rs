@@ -5,6 +5,8 @@ mod file;
 mod files;
 mod keys;
 mod layers;
+mod listen;
+mod search;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -86,7 +88,8 @@ impl std::fmt::Debug for Config {
 }
 
 impl Config {
-    /// Reads everything. `file` is the file that was asked for; without it `onefold.toml` here, if there is one.
+    /// Reads everything. `file` is the file that was asked for; without it the `onefold.toml` of this folder or the next
+    /// one above it, if there is one.
     pub(crate) fn load(file: Option<&Path>, flags: &[(&'static str, String)]) -> Result<Self> {
         let (layers, declared) = Layers::gather(file, &Layers::environment(), flags)?;
         let source = Source { file: file.map(Path::to_owned), flags: flags.to_vec() };
@@ -98,35 +101,95 @@ impl Config {
         Self::load(self.source.file.as_deref(), &self.source.flags)
     }
 
+    /// The ledger that these settings name, for people: where it is, and never its password.
+    pub(crate) fn ledger(&self) -> String {
+        match (&self.database, &self.schema) {
+            (Address::Sqlite(path), _) => {
+                std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
+            }
+            (Address::Postgres(_), Some(schema)) => format!("{} (schema {schema})", self.database),
+            (Address::Postgres(_), None) => self.database.to_string(),
+        }
+    }
+
+    /// The ledger that a command speaks to: a server's that is named, else the one of these settings.
+    pub(crate) fn ledger_named(&self) -> String {
+        self.server.clone().unwrap_or_else(|| self.ledger())
+    }
+
+    /// What files with outcomes begin with that the ledger of a run did not take.
+    pub(crate) fn outcomes(&self) -> PathBuf {
+        self.server.as_deref().map_or_else(|| self.files.outcomes.clone(), |server| self.files.outcomes_of(server))
+    }
+
+    /// Refuses to act on a local database while a server is named that the command does not speak to.
+    pub(crate) fn refuse_server(&self, because: &str) -> Result<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let what = format!("{}: this command cannot act through {server}: {because}", self.layers.origin("server"));
+        Err(Error::new(CONFIGURATION_INVALID, what)
+            .hint("leave the server out, and run this where the database is: --database, --schema"))
+    }
+
+    /// Whether the ledger is a file of this machine.
+    pub(crate) fn is_file(&self) -> bool {
+        self.server.is_none() && matches!(self.database, Address::Sqlite(_))
+    }
+
+    /// The flags that a further command needs to find the same ledger, each quoted for a shell, with a space before it.
+    pub(crate) fn flags_to_find_it(&self) -> String {
+        let named = self.source.file.as_ref().map(|file| ("config", file.display().to_string()));
+        let kept = ["database", "schema", "data_dir", "server", "token_file"];
+        let flags = self.source.flags.iter().filter(|(name, _)| kept.contains(name));
+        let flags = flags.map(|(name, _)| (*name, self.layers.shown_value(name)));
+        let all = named.into_iter().chain(flags);
+        let words =
+            all.flat_map(|(name, value)| [" --".to_owned(), name.replace('_', "-"), " ".to_owned(), quoted(&value)]);
+        words.collect()
+    }
+
+    /// The variables that name the ledger, and that a further command needs too.
+    pub(crate) fn variables_to_find_it(&self) -> String {
+        let kept = ["database", "schema", "data_dir", "token", "token_file"];
+        let set = kept.iter().filter_map(|key| match self.layers.origin(key) {
+            Origin::Environment(variable) => Some(variable.as_str()),
+            Origin::Default | Origin::File(_) | Origin::Flag(_) => None,
+        });
+        set.collect::<Vec<_>>().join(" and ")
+    }
+
     fn typed(layers: Layers, declared: Declared) -> Result<Self> {
         let database = Address::read(&layers)?;
         let schema = schema(&layers, &database)?;
-        let files = Files::of(&database, schema.as_deref(), layers.optional("data_dir"));
+        let files = Files::of(&database, schema.as_deref(), layers.optional("data_dir"), layers.base());
         let token_file = layers.optional("token_file").map_or_else(|| files.token.clone(), PathBuf::from);
         Ok(Self {
-            listen: layers.read("listen", "an address such as 127.0.0.1:7070", |text| text.parse().ok())?,
+            listen: layers.read("listen", &listen::WANTED, listen::address)?,
             server: layers.optional("server").map(str::to_owned),
             token: layers.optional("token").map(str::to_owned),
             token_file,
             hosts: layers.list("hosts"),
-            log: layers.text("log").to_owned(),
-            log_format: layers.read("log_format", "`text` or `json`", |text| match text {
+            log: layers.read("log", &LOG_WANTED, |text| crate::log::is_filter(text).then(|| text.to_owned()))?,
+            log_format: layers.read("log_format", &("a format", "text or json"), |text| match text {
                 "text" => Some(LogFormat::Text),
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
             otlp: layers.optional("otlp").map(str::to_owned),
-            body_bytes_max: layers.read("body_bytes_max", "a number of bytes from 1024 to 67108864", |text| {
-                text.parse().ok().filter(|bytes| (1024..=64 * 1024 * 1024).contains(bytes))
-            })?,
+            body_bytes_max: layers.read(
+                "body_bytes_max",
+                &("a size in bytes", "a number from 1024 to 67108864"),
+                |text| text.parse().ok().filter(|bytes| (1024..=64 * 1024 * 1024).contains(bytes)),
+            )?,
             connection_limits: connection_limits(&layers)?,
             drain_for: duration(&layers, "drain_for")?,
             sweep_every: duration(&layers, "sweep_every")?,
             prune_every: duration(&layers, "prune_every")?,
             archive: layers.optional("archive").map(PathBuf::from),
-            database_connections: layers.read("database_connections", "a number from 1 to 1000", |text| {
-                text.parse().ok().filter(|count| (1..=1000).contains(count))
-            })?,
+            database_connections: layers.read(
+                "database_connections",
+                &("a count", "a number from 1 to 1000"),
+                |text| text.parse().ok().filter(|count| (1..=1000).contains(count)),
+            )?,
             database,
             schema,
             files,
@@ -141,7 +204,7 @@ impl Config {
 
 fn connection_limits(layers: &Layers) -> Result<ConnectionLimits> {
     Ok(ConnectionLimits {
-        connections_max: layers.read("connections_max", "a number from 1 to 100000", |text| {
+        connections_max: layers.read("connections_max", &("a count", "a number from 1 to 100000"), |text| {
             text.parse().ok().filter(|count| (1..=100_000).contains(count))
         })?,
         headers_within: duration(layers, "headers_within")?,
@@ -153,18 +216,28 @@ fn connection_limits(layers: &Layers) -> Result<ConnectionLimits> {
     })
 }
 
+/// What a log filter is, and what is allowed.
+const LOG_WANTED: (&str, &str) = ("a log level", "off, error, warn, info, debug or trace, or module=level");
+
+/// A word for a shell, in quotes where it needs them.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
 /// An address, or `unix:` and a path.
 fn gateway_listen(layers: &Layers) -> Result<ListenAt> {
-    layers.read("gateway_listen", "an address such as 127.0.0.1:7080, or unix:/run/onefold/gateway.sock", |text| {
-        match text.strip_prefix("unix:") {
-            Some(path) => Some(path).filter(|path| !path.is_empty()).map(|path| ListenAt::Unix(path.into())),
-            None => text.parse().ok().map(ListenAt::Tcp),
-        }
+    layers.read("gateway_listen", &listen::WANTED_BY_GATEWAY, |text| match text.strip_prefix("unix:") {
+        Some(path) => Some(path).filter(|path| !path.is_empty()).map(|path| ListenAt::Unix(path.into())),
+        None => listen::address(text).map(ListenAt::Tcp),
     })
 }
 
 fn duration(layers: &Layers, key: &'static str) -> Result<Duration> {
-    layers.read(key, "a duration such as \"250ms\", \"10s\" or \"5m\"", |text| {
+    layers.read(key, &("a duration", "\"250ms\", \"10s\" or \"5m\""), |text| {
         parse_duration(text).filter(|wait| !wait.is_zero())
     })
 }

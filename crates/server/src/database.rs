@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::error::DATABASE_UNAVAILABLE;
+use onefold_core::error::{DATABASE_NOT_EMPTY, DATABASE_UNAVAILABLE, LEDGER_NOT_FOUND};
 use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
 use onefold_core::ports::{
-    Act, BoxFuture, Counts, Due, Faults, Filter, Hold, IncidentFilter, Keep, Listed, Look, Page, Pinned, PruneRequest,
-    Pruned, Share, Step, StepAnswer, Store, SweepRequest, Swept, Token,
+    Act, BoxFuture, Contents, Counts, Due, Faults, Filter, Hold, IncidentFilter, Keep, Listed, Look, Page, Pinned,
+    PruneRequest, Pruned, Share, Step, StepAnswer, Store, SweepRequest, Swept, Token,
 };
 use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
@@ -18,12 +18,31 @@ use onefold_runtime::{SystemClock, SystemRandom};
 use onefold_sqlite::Sqlite;
 
 use crate::config::{Address, Config};
+use crate::exit::note;
 
 /// A store. Cheap to clone; clones are the same one.
 #[derive(Debug, Clone)]
 pub(crate) enum Database {
     Sqlite(Sqlite),
     Postgres(Postgres),
+}
+
+/// What to do where there is no ledger yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Creation {
+    /// Refuse: a command that only looks would give a false all-clear.
+    Never,
+    /// Make one, unless tables of others are there.
+    WhereEmpty,
+    /// Make one, also among tables of others.
+    AmongOthers,
+}
+
+impl Creation {
+    /// What `serve`, `run` and `migrate` do, by their flag `--into-existing`.
+    pub(crate) fn by_flag(into_existing: bool) -> Self {
+        if into_existing { Self::AmongOthers } else { Self::WhereEmpty }
+    }
 }
 
 /// A migration that a database lacks.
@@ -34,8 +53,31 @@ pub(crate) struct Missing {
 }
 
 impl Database {
-    /// Opens the configured database, and migrates it as needed.
-    pub(crate) async fn open(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
+    /// Opens the configured ledger, and migrates it as needed. A new one is announced.
+    pub(crate) async fn open(config: &Config, creation: Creation, faults: Arc<dyn Faults>) -> Result<Self> {
+        let new = may_open(config, &Self::contents(config).await?, creation)?;
+        let opened = Self::connect(config, faults).await?;
+        if new {
+            note(&format!("created a new ledger at {}", config.ledger()));
+        }
+        Ok(opened)
+    }
+
+    /// Refuses what [`Database::open`] would refuse. Nothing is changed.
+    pub(crate) async fn check(config: &Config, creation: Creation) -> Result<()> {
+        may_open(config, &Self::contents(config).await?, creation).map(drop)
+    }
+
+    async fn contents(config: &Config) -> Result<Contents> {
+        match &config.database {
+            Address::Sqlite(path) => Sqlite::contents(path).await,
+            Address::Postgres(url) => {
+                Postgres::contents(url.secret(), postgres_options(config)).await.map_err(at_start)
+            }
+        }
+    }
+
+    async fn connect(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
         match &config.database {
             Address::Sqlite(path) => {
                 let options = onefold_sqlite::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
@@ -61,6 +103,22 @@ impl Database {
                 missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
             }
         })
+    }
+}
+
+/// Whether opening makes a new ledger, or why that is refused.
+fn may_open(config: &Config, contents: &Contents, creation: Creation) -> Result<bool> {
+    match (contents, creation) {
+        (Contents::Ledger, _) => Ok(false),
+        (Contents::Nothing | Contents::OtherTables(_), Creation::Never) => {
+            Err(Error::new(LEDGER_NOT_FOUND, format!("no ledger at {}; started elsewhere?", config.ledger())))
+        }
+        (Contents::OtherTables(tables), Creation::WhereEmpty) => {
+            let what = format!("{} holds other tables ({}) and no ledger", config.ledger(), tables.join(", "));
+            Err(Error::new(DATABASE_NOT_EMPTY, what))
+        }
+        (Contents::Nothing, Creation::WhereEmpty | Creation::AmongOthers)
+        | (Contents::OtherTables(_), Creation::AmongOthers) => Ok(true),
     }
 }
 

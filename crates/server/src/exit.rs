@@ -1,7 +1,11 @@
 //! Exit codes that mean something: those of sysexits, where it has one.
 
+use std::io::Write as _;
+
 use onefold_core::Error;
-use onefold_core::error::{CONFIGURATION_INVALID, Class, DECLARATION_INVALID, POLICY_NOT_ALLOWED};
+use onefold_core::error::{
+    CONFIGURATION_INVALID, Class, DECLARATION_INVALID, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN, POLICY_NOT_ALLOWED,
+};
 
 /// How a command ends; the number is what a shell sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub enum Exit {
     Unavailable = 69,
     /// A defect of this program.
     Defect = 70,
+    /// What it printed could not be written.
+    OutputLost = 74,
     /// Someone is at it, or it waits: try again later.
     TryLater = 75,
     /// The credential does not allow it.
@@ -27,6 +33,8 @@ pub enum Exit {
     BadConfiguration = 78,
     /// Nobody knows whether it took hold: do not repeat it.
     Unknown = 79,
+    /// It was attempted, and what came of it is not in the ledger yet.
+    NotRecorded = 80,
 }
 
 impl Exit {
@@ -34,6 +42,12 @@ impl Exit {
     pub fn of(error: &Error) -> Self {
         if [CONFIGURATION_INVALID, DECLARATION_INVALID, POLICY_NOT_ALLOWED].contains(&error.code()) {
             return Self::BadConfiguration;
+        }
+        if error.code() == OUTCOME_NOT_RECORDED {
+            return Self::NotRecorded;
+        }
+        if error.code() == OUTPUT_NOT_WRITTEN {
+            return Self::OutputLost;
         }
         match error.code().descriptor().class {
             Class::Validation | Class::Contract => Self::BadData,
@@ -55,6 +69,15 @@ impl From<Exit> for std::process::ExitCode {
 
 /// Says on stderr what is wrong and what to do next.
 pub(crate) fn complain(error: &Error) {
-    eprintln!("error: {} ({})", error.detail(), error.code());
-    eprintln!("  next: {}", error.next_step());
+    tell(&format!("error: {} ({})\n  next: {}\n", error.detail(), error.code(), error.next_step()));
+}
+
+/// Says something beside the output, on stderr.
+pub(crate) fn note(text: &str) {
+    tell(&format!("({text})\n"));
+}
+
+/// Writes to stderr. Whoever read it may be gone, and there is nowhere else to say so.
+fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }

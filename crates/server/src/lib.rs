@@ -18,6 +18,7 @@
 //! | `gateway` | the reverse proxy: its configuration, start and reload |
 //! | `measure` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
+//! | `outcome_file` | what a run could not record, until it is recorded |
 //! | `trace` | spans for a collector |
 //! | `table`, `log` | what people see |
 
@@ -34,6 +35,7 @@ mod gateway;
 mod identity;
 mod log;
 mod measure;
+mod outcome_file;
 mod question;
 mod serve;
 mod table;

@@ -11,18 +11,23 @@ use onefold_core::error::{ADDRESS_UNAVAILABLE, CONFIGURATION_INVALID};
 use onefold_core::ports::Faults;
 use onefold_core::{Error, Result};
 use onefold_http::connection::{self, ConnectionLimits, Drain};
+use onefold_http::gateway::cannot_listen;
 use onefold_runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 
 use crate::api::{self, Api, Gate, Shared};
 use crate::app::{App, Opener};
+use crate::client::Client;
 use crate::config::Config;
+use crate::database::Creation;
 use crate::gateway::Running;
 use crate::identity::{Credentials, first_token};
 use crate::measure;
+use crate::outcome_file;
 
 /// A server that listens.
 pub(crate) struct Server {
@@ -34,21 +39,21 @@ pub(crate) struct Server {
     drain_for: Duration,
     note: Note,
     pub(crate) gateway: Option<Running>,
+    /// What else runs as long as it serves.
+    beside: Vec<JoinHandle<()>>,
 }
 
 impl Server {
     /// Opens the database and binds the address; whatever is wrong is known before anything is served.
-    pub(crate) async fn bind(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
+    pub(crate) async fn bind(config: &Config, creation: Creation, faults: Arc<dyn Faults>) -> Result<Self> {
         // First: a recorder that comes later has missed what was counted before.
         let metrics = measure::start();
-        let listener = TcpListener::bind(config.listen).await.map_err(|cause| {
-            Error::new(ADDRESS_UNAVAILABLE, format!("{} cannot be listened on: {cause}", config.listen))
-                .caused_by(cause)
-        })?;
+        let listener =
+            TcpListener::bind(config.listen).await.map_err(|cause| cannot_listen(&config.listen, "--listen", cause))?;
         let address = listener.local_addr().map_err(|cause| {
             Error::new(ADDRESS_UNAVAILABLE, "the address of the listener is not known").caused_by(cause)
         })?;
-        let app = Arc::new(App::open_with(config, Opener::Server, faults).await?);
+        let app = Arc::new(App::open_with(config, Opener::Server, creation, faults).await?);
         if config.token.is_none() {
             first_token(&config.token_file)?;
         }
@@ -60,6 +65,8 @@ impl Server {
         let instance = uuid::Uuid::new_v4().simple().to_string();
         let api = Api::new(app, instance.clone(), metrics);
         let router = api::served(&api, credentials, Gate::new(address, &config.hosts), config.body_bytes_max);
+        let waiting = record_waiting(&api, config);
+        let hangup = if gateway.is_none() { Some(without_routes(config)?) } else { None };
         let note = Note::write(&config.files.note, address, instance);
         Ok(Self {
             address,
@@ -70,6 +77,7 @@ impl Server {
             drain_for: config.drain_for,
             note,
             gateway,
+            beside: [Some(waiting), hangup].into_iter().flatten().collect(),
         })
     }
 
@@ -103,13 +111,53 @@ impl Server {
         if let Some(gateway) = gateway {
             let _ = gateway.await;
         }
-        if let Some(folding) = folding {
-            folding.abort();
+        for task in self.beside.into_iter().chain(folding) {
+            task.abort();
         }
         self.api.app.ledger.shutdown(Shutdown::Drain { within: self.drain_for }).await;
         self.note.remove();
         Ok(())
     }
+}
+
+/// Records what runs left behind that could not reach the ledger, now and again.
+fn record_waiting(api: &Shared, config: &Config) -> JoinHandle<()> {
+    let (client, prefix, every) = (Client::within(api, config), config.files.outcomes.clone(), config.sweep_every);
+    tokio::spawn(async move {
+        loop {
+            for waited in outcome_file::record_waiting(&client, &prefix).await {
+                tracing::warn!(outcome = %waited, "an outcome waited in a file");
+            }
+            tokio::time::sleep(every).await;
+        }
+    })
+}
+
+/// A server without routes has nothing to read again, and says so: a signal that reloads elsewhere must not end it.
+fn without_routes(config: &Config) -> Result<JoinHandle<()>> {
+    let mut hangup = listen_for(SignalKind::hangup())?;
+    let config = config.clone();
+    Ok(tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            match config.again() {
+                Ok(again) if again.gateway.is_some() => {
+                    tracing::warn!("the configuration has routes now; start the server again to serve them");
+                }
+                Ok(_) => tracing::info!("nothing to read again: the configuration has no routes"),
+                Err(error) => tracing::error!(
+                    error_code = error.code().as_str(),
+                    detail = error.detail(),
+                    hint = error.next_step(),
+                    "the configuration is broken; the server goes on with the old one"
+                ),
+            }
+        }
+    }))
+}
+
+fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
+    signal(kind)
+        .map_err(|cause| Error::new(onefold_core::error::UNEXPECTED, "signals cannot be received").caused_by(cause))
 }
 
 async fn accept(
@@ -152,12 +200,7 @@ struct Stop {
 
 impl Stop {
     fn listen() -> Result<Self> {
-        let on = |kind| {
-            signal(kind).map_err(|cause| {
-                Error::new(onefold_core::error::UNEXPECTED, "signals cannot be heard").caused_by(cause)
-            })
-        };
-        Ok(Self { terminate: on(SignalKind::terminate())?, interrupt: on(SignalKind::interrupt())? })
+        Ok(Self { terminate: listen_for(SignalKind::terminate())?, interrupt: listen_for(SignalKind::interrupt())? })
     }
 
     async fn asked(&mut self) {

@@ -5,6 +5,10 @@ use std::io::Write as _;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
+use onefold_core::Error;
+use onefold_core::error::OUTPUT_NOT_WRITTEN;
+
+use crate::exit::{Exit, complain};
 
 /// What a shell sees of a program whose reader went away.
 const READER_GONE: i32 = 141;
@@ -21,10 +25,18 @@ macro_rules! say_line {
 
 pub(crate) use {say, say_line};
 
-/// Writes to stdout; ends quietly when nobody reads it any more, as other tools do.
+/// Writes to stdout; ends quietly when nobody reads it any more, as other tools do, and loudly when it cannot be written.
 pub(crate) fn write(text: fmt::Arguments<'_>) {
-    if std::io::stdout().write_fmt(text).is_err() {
-        std::process::exit(READER_GONE);
+    match std::io::stdout().write_fmt(text).and_then(|()| std::io::stdout().flush()) {
+        Ok(()) => {}
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(READER_GONE),
+        Err(cause) => {
+            complain(
+                &Error::new(OUTPUT_NOT_WRITTEN, format!("the output cannot be written: {cause}"))
+                    .hint("look at where standard output goes; what the command did is done"),
+            );
+            std::process::exit(Exit::OutputLost as i32);
+        }
     }
 }
 
@@ -62,6 +74,14 @@ pub(crate) fn ago(then: onefold_core::Timestamp, now: onefold_core::Timestamp) -
 /// One or many of something.
 pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {many}") }
+}
+
+/// Prints a value for scripts, with the ledger that it comes from.
+pub(crate) fn print_json_of(ledger: &str, mut value: serde_json::Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("ledger".to_owned(), ledger.into());
+    }
+    print_json(&value);
 }
 
 /// Prints a value for scripts.

@@ -52,7 +52,7 @@ pub(crate) struct ResolveBody {
     /// Which incidents; for many at once.
     #[serde(default)]
     filter: Option<BulkFilter>,
-    /// Only say what would happen; for many at once.
+    /// Only say what would happen.
     #[serde(default)]
     dry_run: bool,
 }
@@ -96,7 +96,7 @@ pub(crate) struct VerbBody {
     /// Which incidents; for many at once.
     #[serde(default)]
     filter: Option<BulkFilter>,
-    /// Only say what would happen; for many at once.
+    /// Only say what would happen.
     #[serde(default)]
     dry_run: bool,
 }
@@ -121,12 +121,15 @@ pub(crate) struct VerbAnswer {
     /// `DONE`, `NEEDS_SECOND_PERSON`, or `REFUSED` among many.
     #[schema(example = "DONE")]
     verb: &'static str,
-    /// Where the operation stands now.
+    /// Where the operation stands now, or would stand.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ProblemBody>)]
     problem: Option<Shown>,
+    /// Whether nothing was changed because only a dry run was asked for; among many the answer as a whole says so.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
 }
 
 /// What became of many; each was checked by itself.
@@ -231,13 +234,17 @@ impl ResolveBody {
 }
 
 async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &VerbBody) -> Result<VerbAnswer> {
-    if seen.filter.is_some() || seen.dry_run {
-        return Err(Error::new(REQUEST_BODY_INVALID, "filter and dryRun are for many incidents at once")
-            .hint("send them to /v1/incidents/resolve, /retry or /ask"));
+    if seen.filter.is_some() {
+        return Err(Error::new(REQUEST_BODY_INVALID, "a filter is for many incidents at once")
+            .hint("send it to /v1/incidents/resolve, /retry or /ask"));
     }
     let incident = find(api, &who.tenant, incident).await?;
     let entry = entry_of(api, &incident).await?;
     let request = request(api, who, &entry, verb, seen)?;
+    if seen.dry_run {
+        let resolved = decide(Some(&entry), &request, crate::app::now())?.answer;
+        return Ok(VerbAnswer { dry_run: true, ..answered(&incident, &entry, Ok(resolved)) });
+    }
     let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
     let resolved =
         answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "no answer")))?;
@@ -310,5 +317,6 @@ fn answered(incident: &Incident, entry: &Entry, resolved: Result<Resolved>) -> V
         Ok(Resolved::NeedsSecondPerson) => ("NEEDS_SECOND_PERSON", Some(entry.status.as_str()), None),
         Err(error) => ("REFUSED", None, Some(shown(error))),
     };
-    VerbAnswer { incident: incident.id.to_string(), operation: entry.key.reference(), verb, status, problem }
+    let (incident, operation) = (incident.id.to_string(), entry.key.reference());
+    VerbAnswer { incident, operation, verb, status, problem, dry_run: false }
 }

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
+use crate::table::say;
+
 /// For which shell.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -15,6 +17,9 @@ pub(crate) struct CompletionsArgs {
 }
 
 pub(crate) fn completions(args: &CompletionsArgs, command: &mut clap::Command) -> ExitCode {
-    clap_complete::generate(args.shell, command, "onefold", &mut std::io::stdout());
+    // Written at once: the generator panics on a reader that has seen enough.
+    let mut made = Vec::new();
+    clap_complete::generate(args.shell, command, "onefold", &mut made);
+    say!("{}", String::from_utf8_lossy(&made));
     ExitCode::SUCCESS
 }

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::cli::Context;
 use crate::client::Client;
+use crate::database::Creation;
 use crate::exit::Exit;
-use crate::table::{count, print_json, say, say_line, short_time, table};
+use crate::table::{count, print_json_of, say, say_line, short_time, table};
 
 /// Which incidents.
 #[derive(Debug, clap::Args)]
@@ -86,7 +87,7 @@ struct ResolveArgs {
 #[command(group = ArgGroup::new("which").required(true).multiple(true).args(["incident", "group", "kind"]))]
 struct VerbArgs {
     /// One incident inc_…
-    #[arg(conflicts_with_all = ["group", "kind", "dry_run"])]
+    #[arg(conflicts_with_all = ["group", "kind"])]
     incident: Option<String>,
     /// Every open incident of this cause
     #[arg(long)]
@@ -94,7 +95,7 @@ struct VerbArgs {
     /// Every open incident of this kind
     #[arg(long)]
     kind: Option<String>,
-    /// Only say what would happen
+    /// Only say what would happen; nothing is changed
     #[arg(long)]
     dry_run: bool,
     /// Why; kept in the timeline with who
@@ -103,7 +104,8 @@ struct VerbArgs {
 }
 
 pub(crate) async fn incidents(context: &Context, args: IncidentsArgs) -> Result<ExitCode> {
-    let client = Client::find(&context.config, &context.faults).await?;
+    let client = Client::find(&context.config, &context.faults, Creation::Never).await?;
+    client.announce(context);
     if let Some(app) = client.app() {
         // No server sweeps: leases that are over are settled before anyone looks.
         app.ledger.sweep().await?;
@@ -132,7 +134,7 @@ pub(crate) async fn incidents(context: &Context, args: IncidentsArgs) -> Result<
 async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
     let found: Value = client.get("/v1/incidents/groups").await?;
     if context.json {
-        print_json(&found);
+        print_json_of(client.ledger(), found);
         return Ok(ExitCode::SUCCESS);
     }
     let groups = found["groups"].as_array().cloned().unwrap_or_default();
@@ -143,13 +145,13 @@ async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
     }
     say_line!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
     for group in &groups {
-        say!("{}", group_note(group));
+        say!("{}", group_note(context, group));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// A group as a colleague would put it.
-fn group_note(group: &Value) -> String {
+fn group_note(context: &Context, group: &Value) -> String {
     let head = &group["head"];
     let text = |name: &str| head[name].as_str().unwrap_or("-");
     let operations = group["operations"].as_u64().unwrap_or(0);
@@ -160,9 +162,10 @@ fn group_note(group: &Value) -> String {
     let key = group["key"].as_str().unwrap_or("-");
     let which = if operations == 1 { text("id").to_owned() } else { format!("--group '{key}'") };
     let verb = if head["safeToRetry"] == true {
-        format!("onefold incidents retry {which} --why …")
+        format!("{} --why …", context.command(&format!("incidents retry {which}")))
     } else {
-        format!("onefold incidents resolve {which} --took-hold REF | --did-not-happen | --failed CODE  --why …")
+        let resolve = context.command(&format!("incidents resolve {which}"));
+        format!("{resolve} --took-hold REF | --did-not-happen | --failed CODE  --why …")
     };
     format!(
         "\n{about} · {code} · {operations} since {since} · effect {effect} · {safe}\n\
@@ -182,7 +185,7 @@ fn group_note(group: &Value) -> String {
 async fn print_list(context: &Context, client: &Client, path: &str) -> Result<ExitCode> {
     let found: Value = client.get(path).await?;
     if context.json {
-        print_json(&found);
+        print_json_of(client.ledger(), found);
         return Ok(ExitCode::SUCCESS);
     }
     let items = found["items"].as_array().cloned().unwrap_or_default();
@@ -209,7 +212,7 @@ async fn print_list(context: &Context, client: &Client, path: &str) -> Result<Ex
 async fn print_one(context: &Context, client: &Client, incident: &str) -> Result<ExitCode> {
     let found: Value = client.get(&format!("/v1/incidents/{}", crate::question::encoded(incident))).await?;
     if context.json {
-        print_json(&found);
+        print_json_of(client.ledger(), found);
         return Ok(ExitCode::SUCCESS);
     }
     for (name, value) in found.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
@@ -238,31 +241,35 @@ impl ResolveArgs {
 
 async fn settle(context: &Context, client: &Client, verb: &str, args: &VerbArgs, mut body: Value) -> Result<ExitCode> {
     body["why"] = json!(args.why);
+    body["dryRun"] = json!(args.dry_run);
     if let Some(incident) = &args.incident {
         let path = format!("/v1/incidents/{}/{verb}", crate::question::encoded(incident));
         let answer: Value = client.post(&path, &body).await?;
-        return Ok(print_answer(context, &answer));
+        return Ok(print_answer(context, client, answer));
     }
     body["filter"] = json!({ "group": args.group, "kind": args.kind });
-    body["dryRun"] = json!(args.dry_run);
     let answer: Value = client.post(&format!("/v1/incidents/{verb}"), &body).await?;
-    Ok(print_answers(context, &answer))
+    Ok(print_answers(context, client, &answer))
 }
 
-fn print_answer(context: &Context, answer: &Value) -> ExitCode {
+fn print_answer(context: &Context, client: &Client, answer: Value) -> ExitCode {
+    let status = answer["status"].as_str().unwrap_or("-").to_owned();
     if context.json {
-        print_json(answer);
+        print_json_of(client.ledger(), answer);
+    } else if answer["dryRun"] == true {
+        let second = if answer["verb"] == "NEEDS_SECOND_PERSON" { ", once a second person says the same" } else { "" };
+        say_line!("would be done{second}; the operation would be {status}; nothing was changed");
     } else if answer["verb"] == "NEEDS_SECOND_PERSON" {
         say_line!("noted; a second person must say the same, with a token of their own");
     } else {
-        say_line!("done; the operation is {} now", answer["status"].as_str().unwrap_or("-"));
+        say_line!("done; the operation is {status} now");
     }
     ExitCode::SUCCESS
 }
 
-fn print_answers(context: &Context, answer: &Value) -> ExitCode {
+fn print_answers(context: &Context, client: &Client, answer: &Value) -> ExitCode {
     if context.json {
-        print_json(answer);
+        print_json_of(client.ledger(), answer.clone());
     } else {
         let rows = answer["answers"].as_array().into_iter().flatten().map(|one| {
             let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();

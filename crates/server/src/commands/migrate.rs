@@ -7,8 +7,9 @@ use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
-use crate::database::Database;
-use crate::table::{print_json, say_line};
+use crate::database::{Creation, Database};
+use crate::exit::note;
+use crate::table::{print_json_of, say_line};
 
 /// How far to go.
 #[derive(Debug, clap::Args)]
@@ -19,19 +20,26 @@ pub(crate) struct MigrateArgs {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
+    /// Make a new ledger also in a file or schema that holds tables of others
+    #[arg(long)]
+    into_existing: bool,
 }
 
 pub(crate) async fn migrate(context: &Context, args: &MigrateArgs) -> Result<ExitCode> {
-    let database = context.config.database.to_string();
+    context.config.refuse_server("a server migrates its own database when it starts")?;
+    let (database, creation) = (context.config.database.to_string(), Creation::by_flag(args.into_existing));
+    Database::check(&context.config, creation).await?;
     let missing = Database::missing_migrations(&context.config).await?;
     if !args.dry_run && !missing.is_empty() {
-        App::open(&context.config, Opener::Command).await?;
+        App::open(&context.config, Opener::Command, creation).await?;
     }
     if context.json {
         let names: Vec<_> = missing.iter().map(|one| json!({ "version": one.version, "name": one.name })).collect();
-        print_json(&json!({ "database": database, "dryRun": args.dry_run, "migrations": names }));
+        let shown = json!({ "database": database, "dryRun": args.dry_run, "migrations": names });
+        print_json_of(&context.config.ledger(), shown);
         return Ok(ExitCode::SUCCESS);
     }
+    note(&format!("ledger {}", context.config.ledger()));
     if missing.is_empty() {
         say_line!("{} is up to date", database);
     }

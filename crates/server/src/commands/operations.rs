@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::cli::Context;
 use crate::client::Client;
-use crate::table::{count, print_json, say, say_line, short_time, table};
+use crate::database::Creation;
+use crate::table::{count, print_json, print_json_of, say, say_line, short_time, table};
 
 /// Which operations.
 #[derive(Debug, clap::Args)]
@@ -77,7 +78,8 @@ struct OneArgs {
 }
 
 pub(crate) async fn operations(context: &Context, args: OperationsArgs) -> Result<ExitCode> {
-    let client = Client::find(&context.config, &context.faults).await?;
+    let client = Client::find(&context.config, &context.faults, Creation::Never).await?;
+    client.announce(context);
     if let Some(app) = client.app() {
         // No server sweeps: leases that are over are settled before anyone looks.
         app.ledger.sweep().await?;
@@ -85,14 +87,14 @@ pub(crate) async fn operations(context: &Context, args: OperationsArgs) -> Resul
     match args.verb.unwrap_or(OperationsVerb::List(args.list)) {
         OperationsVerb::List(list) => print_list(context, &client, &list).await,
         OperationsVerb::Show(one) => print_one(context, &client, &one).await,
-        OperationsVerb::Result(one) => print_result(&client, &one).await,
+        OperationsVerb::Result(one) => print_result(context, &client, &one).await,
     }
 }
 
 async fn print_list(context: &Context, client: &Client, list: &ListArgs) -> Result<ExitCode> {
     let found: Value = client.get(&list.path()).await?;
     if context.json {
-        print_json(&found);
+        print_json_of(client.ledger(), found);
         return Ok(ExitCode::SUCCESS);
     }
     let items = found["items"].as_array().cloned().unwrap_or_default();
@@ -164,7 +166,7 @@ async fn print_one(context: &Context, client: &Client, one: &OneArgs) -> Result<
     let reference = reference(client, &one.id, one.kind.as_deref()).await?;
     let story: Value = client.get(&format!("/v1/operations/{reference}/timeline")).await?;
     if context.json {
-        print_json(&story);
+        print_json_of(client.ledger(), story);
         return Ok(ExitCode::SUCCESS);
     }
     let operation = &story["operation"];
@@ -176,18 +178,23 @@ async fn print_one(context: &Context, client: &Client, one: &OneArgs) -> Result<
         say_line!("  {}  {} ({})", short_time(part("at")), part("what"), part("who"));
     }
     if let Some(bytes) = operation["resultBytes"].as_u64() {
-        say_line!("  result: {} (onefold operations result {})", count(bytes, "byte", "bytes"), text("operation"));
+        let read = context.command(&format!("operations result {}", text("operation")));
+        say_line!("  result: {} ({read})", count(bytes, "byte", "bytes"));
     }
     if let Some(incident) = operation["incident"].as_str() {
-        say_line!("  incident: {incident} (onefold incidents show {incident})");
+        say_line!("  incident: {incident} ({})", context.command(&format!("incidents show {incident}")));
     }
     say_line!("  reference: {}", text("operation"));
     Ok(ExitCode::SUCCESS)
 }
 
-async fn print_result(client: &Client, one: &OneArgs) -> Result<ExitCode> {
+async fn print_result(context: &Context, client: &Client, one: &OneArgs) -> Result<ExitCode> {
     let reference = reference(client, &one.id, one.kind.as_deref()).await?;
     let result: Value = client.get(&format!("/v1/operations/{reference}/result")).await?;
-    print_json(&result);
+    if context.json {
+        print_json_of(client.ledger(), result);
+    } else {
+        print_json(&result);
+    }
     Ok(ExitCode::SUCCESS)
 }

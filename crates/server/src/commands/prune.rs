@@ -4,14 +4,18 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use onefold_core::Result;
+use onefold_core::error::REQUEST_INVALID;
 use onefold_core::ports::Archive;
+use onefold_core::{Error, Result};
 use onefold_runtime::FileArchive;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
-use crate::table::{count, print_json, say_line};
+use crate::client::Client;
+use crate::database::Creation;
+use crate::exit::note;
+use crate::table::{count, print_json_of, say_line};
 
 /// What is deleted, and where it goes.
 #[derive(Debug, clap::Args)]
@@ -28,7 +32,30 @@ pub(crate) struct PruneArgs {
 }
 
 pub(crate) async fn prune(context: &Context, args: &PruneArgs) -> Result<ExitCode> {
-    let app = App::open(&context.config, Opener::Command).await?;
+    let pruned =
+        if context.config.server.is_some() { there(context, args).await? } else { here(context, args).await? };
+    let ledger = context.config.ledger_named();
+    if context.json {
+        print_json_of(&ledger, pruned);
+        return Ok(ExitCode::SUCCESS);
+    }
+    note(&format!("ledger {ledger}"));
+    let would = if args.dry_run { "would forget" } else { "forgot" };
+    let forgotten = pruned["operations"].as_u64().unwrap_or(0);
+    let operations = count(forgotten, "operation", "operations");
+    say_line!("{would} {operations}, {would} only the result of {}", pruned["results"]);
+    if forgotten > 0 {
+        say_line!("a duplicate of a forgotten operation is performed again");
+    }
+    if pruned["more"] == true {
+        say_line!("there are more; only so many are counted");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// On the ledger of this machine.
+async fn here(context: &Context, args: &PruneArgs) -> Result<Value> {
+    let app = App::open(&context.config, Opener::Command, Creation::Never).await?;
     let folder = args.archive.as_ref().or(context.config.archive.as_ref());
     let pruned = if args.dry_run {
         app.ledger.prune_dry_run().await?
@@ -36,21 +63,19 @@ pub(crate) async fn prune(context: &Context, args: &PruneArgs) -> Result<ExitCod
         let archive = folder.map(|folder| FileArchive::new(folder)).transpose()?;
         app.ledger.prune_into(archive.map(|archive| Arc::new(archive) as Arc<dyn Archive>)).await?
     };
-    if context.json {
-        let more = args.dry_run && pruned.more;
-        print_json(
-            &json!({ "dryRun": args.dry_run, "operations": pruned.operations, "results": pruned.results, "more": more }),
-        );
-        return Ok(ExitCode::SUCCESS);
+    let more = args.dry_run && pruned.more;
+    Ok(json!({ "dryRun": args.dry_run, "operations": pruned.operations, "results": pruned.results, "more": more }))
+}
+
+/// On the server that was named, by its own kinds and into its own archive.
+async fn there(context: &Context, args: &PruneArgs) -> Result<Value> {
+    if args.archive.is_some() {
+        return Err(Error::new(
+            REQUEST_INVALID,
+            "--archive names a folder of this machine, and --server prunes elsewhere",
+        )
+        .hint("set `archive` in the server's configuration, or prune where its database is"));
     }
-    let would = if args.dry_run { "would forget" } else { "forgot" };
-    let operations = count(pruned.operations as u64, "operation", "operations");
-    say_line!("{would} {operations}, {would} only the result of {}", pruned.results);
-    if pruned.operations > 0 {
-        say_line!("a duplicate of a forgotten operation is performed again");
-    }
-    if args.dry_run && pruned.more {
-        say_line!("there are more; only so many are counted");
-    }
-    Ok(ExitCode::SUCCESS)
+    let client = Client::find(&context.config, &context.faults, Creation::Never).await?;
+    client.post("/v1/prune", &json!({ "dryRun": args.dry_run })).await
 }

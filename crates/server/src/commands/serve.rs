@@ -7,7 +7,8 @@ use std::sync::Arc;
 use onefold_core::Result;
 
 use crate::cli::Context;
-use crate::config::Config;
+use crate::config::{Config, quoted};
+use crate::database::Creation;
 use crate::serve::Server;
 use crate::table::{say, say_line};
 
@@ -50,6 +51,9 @@ pub(crate) struct ServeArgs {
     /// A folder that pruned operations are written to first
     #[arg(long, value_name = "FOLDER")]
     archive: Option<String>,
+    /// Make a new ledger also in a file or schema that holds tables of others
+    #[arg(long)]
+    into_existing: bool,
 }
 
 impl ServeArgs {
@@ -72,8 +76,9 @@ impl ServeArgs {
 }
 
 /// Serves until a signal to stop.
-pub(crate) async fn serve(context: &Context) -> Result<ExitCode> {
-    let server = Server::bind(&context.config, Arc::clone(&context.faults)).await?;
+pub(crate) async fn serve(context: &Context, args: &ServeArgs) -> Result<ExitCode> {
+    let creation = Creation::by_flag(args.into_existing);
+    let server = Server::bind(&context.config, creation, Arc::clone(&context.faults)).await?;
     let url = format!("http://{}", server.address);
     let gateway = server.gateway.as_ref().map(|gateway| gateway.at.to_string());
     if context.json {
@@ -102,7 +107,7 @@ fn program() -> String {
 
 /// The start as a program reads it.
 fn started(config: &Config, url: &str, gateway: Option<&str>) -> serde_json::Value {
-    let mut started = serde_json::json!({ "url": url, "tokenFile": config.token_file });
+    let mut started = serde_json::json!({ "url": url, "tokenFile": config.token_file, "ledger": config.ledger() });
     if let Some(gateway) = gateway {
         started["gateway"] = gateway.into();
     }
@@ -112,7 +117,11 @@ fn started(config: &Config, url: &str, gateway: Option<&str>) -> serde_json::Val
 fn welcome(config: &Config, url: &str, gateway: Option<&str>, terminal: bool) -> String {
     let gateway = gateway.map_or_else(String::new, |at| format!("  gateway {at}\n"));
     let file = config.token_file.display();
-    let me = program();
+    let (me, flags) = (program(), config.flags_to_find_it());
+    let here = std::env::current_dir().map(|here| quoted(&here.display().to_string())).unwrap_or_default();
+    let quoted_file = quoted(&config.token_file.display().to_string());
+    let set = config.variables_to_find_it();
+    let set = if set.is_empty() { set } else { format!(", with {set} as here") };
     let token = match (&config.token, terminal) {
         (Some(_), _) => "from ONEFOLD_TOKEN".to_owned(),
         (None, true) => match crate::identity::read_token(&config.token_file) {
@@ -127,14 +136,15 @@ fn welcome(config: &Config, url: &str, gateway: Option<&str>, terminal: bool) ->
          \x20 token  {token}\n\
          {gateway}\
          \n\
-         Try next, in another shell:\n\
-         \x20 curl -s {url}/v1/claims -H \"Authorization: Bearer $(cat {file})\" \\\n\
+         Try next, in another shell{set}:\n\
+         \x20 cd {here}\n\
+         \x20 curl -s {url}/v1/claims -H \"Authorization: Bearer $(cat {quoted_file})\" \\\n\
          \x20   --json '{{\"kind\": \"notice.issue\", \"id\": \"CASE-1:NOTICE\", \"attemptId\": \"'$(cat /proc/sys/kernel/random/uuid)'\",\n\
          \x20           \"request\": {{\"case\": \"CASE-1\"}}, \"declare\": {{\"class\": \"external-command\"}}}}'\n\
-         \x20 {me} run --id hello -- echo hello     run any command once\n\
-         \x20 {me} operations                       what happened\n\
-         \x20 {me} incidents                        what needs a person\n\
-         \x20 {me} demo                             see the promise\n",
+         \x20 {me} run{flags} --id hello -- echo hello     # run any command once\n\
+         \x20 {me} operations{flags}                       # what happened\n\
+         \x20 {me} incidents{flags}                        # what needs a person\n\
+         \x20 {me} demo                             # see the promise\n",
         version = env!("CARGO_PKG_VERSION"),
         database = config.database,
     )

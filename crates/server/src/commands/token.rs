@@ -12,8 +12,10 @@ use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
+use crate::database::{Creation, Database};
+use crate::exit::note;
 use crate::identity::{Role, first_token, new_secret};
-use crate::table::{print_json, say, say_line, short_time, table};
+use crate::table::{print_json_of, say, say_line, short_time, table};
 
 /// What to do with tokens.
 #[derive(Debug, clap::Args)]
@@ -50,20 +52,22 @@ enum TokenVerb {
 }
 
 pub(crate) async fn token(context: &Context, args: TokenArgs) -> Result<ExitCode> {
+    context.config.refuse_server("tokens are kept in the database")?;
     match args.verb.unwrap_or(TokenVerb::Show) {
-        TokenVerb::Show => show(context),
+        TokenVerb::Show => show(context).await,
         TokenVerb::Add { name, role, tenant } => add(context, &name, role, &tenant).await,
         TokenVerb::List => list(context).await,
         TokenVerb::Remove { name } => remove(context, name).await,
     }
 }
 
-fn show(context: &Context) -> Result<ExitCode> {
+async fn show(context: &Context) -> Result<ExitCode> {
+    Database::check(&context.config, Creation::Never).await?;
     let file = &context.config.token_file;
     context.config.files.make_folder()?;
     let token = first_token(file)?;
     if context.json {
-        print_json(&json!({ "tokenFile": file }));
+        print_json_of(&context.config.ledger(), json!({ "tokenFile": file }));
     } else if std::io::stdout().is_terminal() {
         say_line!("{token}  (in {})", file.display());
     } else {
@@ -79,7 +83,7 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
         return Err(Error::new(REQUEST_INVALID, format!("{name:?} is no name for a token"))
             .hint("use 1 to 64 ASCII letters, digits and . _ - @, and not `owner`, which is the first token"));
     }
-    let app = App::open(&context.config, Opener::Command).await?;
+    let app = App::open(&context.config, Opener::Command, Creation::Never).await?;
     let (secret, digest) = new_secret()?;
     let token = Token {
         name: name.into(),
@@ -90,17 +94,22 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
     };
     app.ledger.store().put_token(token).await?;
     if context.json {
-        print_json(&json!({ "name": name, "role": role.as_str(), "tenant": tenant, "token": secret }));
+        print_json_of(
+            &context.config.ledger(),
+            json!({ "name": name, "role": role.as_str(), "tenant": tenant, "token": secret }),
+        );
     } else {
         say_line!("{secret}");
-        eprintln!("({name} is {}; this token is shown once, the database keeps its digest)", role.as_str());
+        note(&format!("{name} is {}; this token is shown once, the database keeps its digest", role.as_str()));
+        note(&format!("ledger {}", context.config.ledger()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn list(context: &Context) -> Result<ExitCode> {
-    let app = App::open(&context.config, Opener::Command).await?;
+    let app = App::open(&context.config, Opener::Command, Creation::Never).await?;
     let tokens = app.ledger.store().tokens().await?;
+    let ledger = context.config.ledger();
     if context.json {
         let tokens: Vec<_> = tokens
             .iter()
@@ -113,9 +122,10 @@ async fn list(context: &Context) -> Result<ExitCode> {
                 })
             })
             .collect();
-        print_json(&json!({ "tokens": tokens }));
+        print_json_of(&context.config.ledger(), json!({ "tokens": tokens }));
         return Ok(ExitCode::SUCCESS);
     }
+    note(&format!("ledger {ledger}"));
     let rows = tokens.iter().map(|token| {
         let created = short_time(&token.created_at.to_string());
         [token.name.to_string(), token.role.to_string(), token.tenant.to_string(), created]
@@ -126,13 +136,14 @@ async fn list(context: &Context) -> Result<ExitCode> {
 }
 
 async fn remove(context: &Context, name: String) -> Result<ExitCode> {
-    let app = App::open(&context.config, Opener::Command).await?;
+    let app = App::open(&context.config, Opener::Command, Creation::Never).await?;
     if !app.ledger.store().drop_token(name.clone()).await? {
         return Err(Error::new(TOKEN_NOT_FOUND, format!("there is no token of {name:?}")));
     }
     if context.json {
-        print_json(&json!({ "removed": name }));
+        print_json_of(&context.config.ledger(), json!({ "removed": name }));
     } else {
+        note(&format!("ledger {}", context.config.ledger()));
         say_line!("{name} is not let in any more");
     }
     Ok(ExitCode::SUCCESS)

@@ -29,11 +29,13 @@ pub(crate) struct Files {
     pub(crate) journal: PathBuf,
     /// Where the server of this database listens.
     pub(crate) note: PathBuf,
+    /// What files with outcomes of runs begin with.
+    pub(crate) outcomes: PathBuf,
 }
 
 impl Files {
-    /// The files of a database: in the folder that is named, else where they belong.
-    pub(super) fn of(database: &Address, schema: Option<&str>, folder: Option<&str>) -> Self {
+    /// The files of a database: in the folder that is named, else where they belong; `base` is the configuration's folder.
+    pub(super) fn of(database: &Address, schema: Option<&str>, folder: Option<&str>, base: &Path) -> Self {
         match (database, folder) {
             (Address::Sqlite(file), None) => Self::beside(file),
             (Address::Sqlite(file), Some(folder)) => {
@@ -42,7 +44,7 @@ impl Files {
             }
             (Address::Postgres(url), folder) => {
                 let identity = format!("{url:?} {}", schema.unwrap_or_default());
-                Self::within(Path::new(folder.unwrap_or(FOLDER)), &identity)
+                Self::within(&folder.map_or_else(|| base.join(FOLDER), PathBuf::from), &identity)
             }
         }
     }
@@ -56,11 +58,17 @@ impl Files {
             token: file.with_extension("token"),
             journal: file.with_extension("journal"),
             note: PathBuf::from(note),
+            outcomes: file.to_owned(),
         }
     }
 
+    /// What files with outcomes begin with that a server elsewhere did not take.
+    pub(super) fn outcomes_of(&self, server: &str) -> PathBuf {
+        self.outcomes.with_file_name(format!("onefold-{}", mark(server)))
+    }
+
     fn within(folder: &Path, identity: &str) -> Self {
-        let mark = hexadecimal(&Sha256::digest(identity.as_bytes())[..6]);
+        let mark = mark(identity);
         let file = |extension: &str| folder.join(format!("onefold-{mark}.{extension}"));
         Self {
             folder: Some(folder.to_owned()),
@@ -68,6 +76,7 @@ impl Files {
             token: folder.join("onefold.token"),
             journal: file("journal"),
             note: file("server"),
+            outcomes: folder.join(format!("onefold-{mark}")),
         }
     }
 
@@ -101,6 +110,11 @@ impl Files {
     }
 }
 
+/// A ledger's mark in the names of its files.
+fn mark(identity: &str) -> String {
+    hexadecimal(&Sha256::digest(identity.as_bytes())[..6])
+}
+
 fn unusable(path: &Path, cause: std::io::Error) -> Error {
     Error::new(CONFIGURATION_INVALID, format!("data_dir: {} cannot be used: {cause}", path.display()))
         .hint("name a folder that this user may write to: --data-dir FOLDER")
@@ -120,15 +134,15 @@ mod tests {
     #[test]
     fn files_lie_beside_an_sqlite_file_unless_a_folder_is_named() {
         let file = Address::Sqlite("a/onefold.db".into());
-        let beside = Files::of(&file, None, None);
+        let beside = Files::of(&file, None, None, Path::new(""));
         let named = [&beside.token, &beside.journal, &beside.note].map(|path| path.display().to_string());
         assert_eq!(named, ["a/onefold.token", "a/onefold.journal", "a/onefold.db.server"]);
-        assert!(Files::of(&file, None, Some("b")).journal.starts_with("b"));
+        assert!(Files::of(&file, None, Some("b"), Path::new("c")).journal.starts_with("b"));
     }
 
     #[test]
     fn another_database_or_schema_has_another_journal_and_another_password_has_not() {
-        let journal = |url: &str, schema| Files::of(&postgres(url), schema, None).journal;
+        let journal = |url: &str, schema| Files::of(&postgres(url), schema, None, Path::new("")).journal;
         let one = journal("postgres://me:a@db/app", None);
         assert!(one.starts_with("onefold-data"));
         assert_eq!(one, journal("postgres://me:b@db/app", None));
@@ -140,7 +154,7 @@ mod tests {
     fn a_folder_is_its_owners_alone_and_has_one_server() {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("x/y");
-        let files = Files::of(&postgres("postgres://db/app"), None, folder.to_str());
+        let files = Files::of(&postgres("postgres://db/app"), None, folder.to_str(), Path::new(""));
         files.make_folder().unwrap();
         files.make_folder().unwrap();
         assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use onefold_core::declare::suggestion;
 use onefold_core::error::CONFIGURATION_INVALID;
@@ -12,12 +12,10 @@ use onefold_core::{Error, Result};
 use super::address::without_password;
 use super::file::{self, Declared};
 use super::keys::{KEYS, Key};
+use super::search;
 
 /// The variable that names the file.
 const CONFIG: &str = "ONEFOLD_CONFIG";
-
-/// The file that is read when none is named.
-const DEFAULT_FILE: &str = "onefold.toml";
 
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +45,8 @@ impl fmt::Display for Origin {
 #[derive(Clone)]
 pub(crate) struct Layers {
     values: BTreeMap<&'static str, (String, Origin)>,
+    /// The configuration file's folder, which its relative paths begin in; empty for this folder.
+    base: PathBuf,
 }
 
 impl fmt::Debug for Layers {
@@ -65,11 +65,24 @@ impl Layers {
         let mut values: BTreeMap<&'static str, (String, Origin)> =
             KEYS.iter().map(|key| (key.name, (key.default.to_owned(), Origin::Default))).collect();
         let named = path.map(Path::to_owned).or_else(|| environment.get(CONFIG).map(Into::into));
-        let found = named.or_else(|| Path::new(DEFAULT_FILE).exists().then(|| DEFAULT_FILE.into()));
+        let found = match named {
+            Some(named) => Some(named),
+            None => search::find(&here(), rustix::process::getuid().as_raw())?,
+        };
+        let base = found.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+        // What nobody sets is beside the file as well: one ledger for every folder below it.
+        for name in PATHS {
+            if let Some((value, _)) = values.get_mut(name) {
+                *value = in_folder(&base, value);
+            }
+        }
         let mut declared = Declared::default();
         if let Some(found) = found {
             let (read, said) = file::read(&found)?;
-            values.extend(read.into_iter().map(|value| (value.name, (value.value, Origin::File(value.at)))));
+            for file::FileValue { name, value, at } in read {
+                let placed = if PATHS.contains(&name) { in_folder(&base, &value) } else { value };
+                values.insert(name, (placed, Origin::File(at)));
+            }
             declared = said;
         }
         for (variable, value) in environment.iter().filter(|(_, value)| !value.is_empty()) {
@@ -81,7 +94,7 @@ impl Layers {
         for (name, value) in flags {
             values.insert(name, (value.clone(), Origin::Flag(format!("--{}", name.replace('_', "-")))));
         }
-        Ok((Self { values }, declared))
+        Ok((Self { values, base }, declared))
     }
 
     /// The variables that may speak to us.
@@ -90,6 +103,11 @@ impl Layers {
             Some((name.into_string().ok()?, value.into_string().ok()?)).filter(|(name, _)| name.starts_with("ONEFOLD_"))
         };
         std::env::vars_os().filter_map(ours).collect()
+    }
+
+    /// The configuration file's folder; empty for this folder, or where there is no file.
+    pub(super) fn base(&self) -> &Path {
+        &self.base
     }
 
     pub(super) fn text(&self, key: &str) -> &str {
@@ -110,12 +128,27 @@ impl Layers {
     }
 
     /// A typed value, or an error that names where the wrong one came from.
-    pub(super) fn read<T>(&self, key: &str, wanted: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    pub(super) fn read<T>(
+        &self,
+        key: &str,
+        (wanted, allowed): &(&str, &str),
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T> {
         let text = self.text(key);
+        let place = match self.origin(key) {
+            Origin::Flag(name) | Origin::Environment(name) => name.clone(),
+            Origin::File(at) => format!("{at}: {key}"),
+            Origin::Default => key.to_owned(),
+        };
         parse(text).ok_or_else(|| {
-            Error::new(CONFIGURATION_INVALID, format!("{}: {key} is {text:?}", self.origin(key)))
-                .hint(format!("give {wanted}"))
+            Error::new(CONFIGURATION_INVALID, format!("{place}: {text:?} is not {wanted}"))
+                .hint(format!("use {allowed}"))
         })
+    }
+
+    /// A value as it may be shown.
+    pub(super) fn shown_value(&self, key: &str) -> String {
+        self.shown().find(|(name, _, _)| *name == key).map(|(_, value, _)| value.into_owned()).unwrap_or_default()
     }
 
     /// Every key with its value as it may be shown, and its origin.
@@ -131,11 +164,41 @@ impl Layers {
     }
 }
 
+/// What `onefold run` gives to its command, which may be one of ours.
+const GIVEN_TO_COMMANDS: [&str; 5] =
+    ["ONEFOLD_ID", "ONEFOLD_KEY", "ONEFOLD_ATTEMPT", "ONEFOLD_FENCE", "ONEFOLD_DEADLINE"];
+
+/// Keys whose values are places in the file system.
+const PATHS: [&str; 5] = ["database", "data_dir", "token_file", "archive", "gateway_listen"];
+
+/// A relative path as it is seen from `folder`; whatever is no relative path stays as it is.
+fn in_folder(folder: &Path, value: &str) -> String {
+    let (scheme, path) = match value.split_once(':') {
+        Some((scheme @ ("sqlite" | "unix"), path)) => (scheme, path.strip_prefix("//").unwrap_or(path)),
+        // An address of something else.
+        Some(_) => return value.to_owned(),
+        None => ("", value),
+    };
+    if folder.as_os_str().is_empty() || path.is_empty() || path.starts_with(':') || Path::new(path).is_absolute() {
+        return value.to_owned();
+    }
+    let placed = folder.join(path).display().to_string();
+    if scheme.is_empty() { placed } else { format!("{scheme}:{placed}") }
+}
+
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_default()
+}
+
 /// A variable that looks like one of ours and is none would be ignored in silence.
 fn refuse_misspelt(variable: &str) -> Result<()> {
     let known: Vec<String> = KEYS.iter().map(Key::variable).collect();
     match suggestion(variable, known.iter().map(String::as_str)) {
-        Some(meant) if variable != CONFIG && strsim::levenshtein(variable, meant) <= 2 => {
+        Some(meant)
+            if variable != CONFIG
+                && !GIVEN_TO_COMMANDS.contains(&variable)
+                && strsim::levenshtein(variable, meant) <= 2 =>
+        {
             Err(Error::new(CONFIGURATION_INVALID, format!("environment: there is no variable {variable}"))
                 .hint(format!("did you mean {meant}?")))
         }
@@ -182,8 +245,29 @@ mod tests {
     fn a_wrong_value_names_where_it_came_from_and_what_is_wanted() {
         let (layers, _) = Layers::gather(None, &BTreeMap::new(), &[("drain_for", "soon".to_owned())]).unwrap();
         let error = super::super::Config::typed(layers, Declared::default()).unwrap_err();
-        assert_eq!(error.detail(), "flag --drain-for: drain_for is \"soon\"");
-        assert!(error.next_step().contains("duration"));
+        assert_eq!(error.detail(), "--drain-for: \"soon\" is not a duration");
+        assert!(error.next_step().contains("10s"));
+    }
+
+    #[test]
+    fn a_relative_path_begins_in_the_folder_of_its_file() {
+        let folder = Path::new("/srv/app");
+        let rows = [
+            ("sqlite:onefold.db", "sqlite:/srv/app/onefold.db"),
+            ("sqlite://data/onefold.db", "sqlite:/srv/app/data/onefold.db"),
+            ("sqlite:/var/lib/onefold.db", "sqlite:/var/lib/onefold.db"),
+            ("onefold.db", "/srv/app/onefold.db"),
+            ("postgres://db/app", "postgres://db/app"),
+            ("sqlite::memory:", "sqlite::memory:"),
+            ("unix:gateway.sock", "unix:/srv/app/gateway.sock"),
+            ("127.0.0.1:7080", "127.0.0.1:7080"),
+            ("archive", "/srv/app/archive"),
+            ("", ""),
+        ];
+        for (value, placed) in rows {
+            assert_eq!(in_folder(folder, value), placed);
+            assert_eq!(in_folder(Path::new(""), value), value);
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) use dependency::DeclaredDependency;
 pub(crate) use route::{AnswerMeans, DeclaredRoute, KeyRule};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use onefold_core::Result;
@@ -76,6 +76,8 @@ pub(crate) struct DeclaredGateway {
 /// The gateway that `text` declares; `file` is named in every error. Without a `[[route]]` there is none.
 pub(crate) fn read(file: &str, text: &str) -> Result<Option<DeclaredGateway>> {
     let place = Place::new(file, text);
+    // Relative paths begin where the file is.
+    let folder = Path::new(file).parent().unwrap_or(Path::new(""));
     let File { gateway, route, dependency } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
     let known: Vec<String> = dependency.keys().map(|name| name.get_ref().clone()).collect();
     let mut routes: Vec<DeclaredRoute> = Vec::new();
@@ -93,18 +95,18 @@ pub(crate) fn read(file: &str, text: &str) -> Result<Option<DeclaredGateway>> {
             let what = format!("two routes are called {:?}", name.get_ref());
             return Err(place.error(name.span(), &what, "a key belongs to a route's name: give each its own"));
         }
-        routes.push(route::read(&place, declared)?);
+        routes.push(route::read(&place, declared, folder)?);
     }
     let dependencies = dependency.into_iter().map(|(name, declared)| dependency::read(&place, name, declared));
     let dependencies: Vec<DeclaredDependency> = dependencies.collect::<Result<_>>()?;
-    let declared = settings(&place, gateway)?;
+    let declared = settings(&place, gateway, folder)?;
     if routes.is_empty() {
         return Ok(None);
     }
     Ok(Some(DeclaredGateway { routes, dependencies, ..declared }))
 }
 
-fn settings(place: &Place<'_>, text: GatewayText) -> Result<DeclaredGateway> {
+fn settings(place: &Place<'_>, text: GatewayText, folder: &Path) -> Result<DeclaredGateway> {
     let upstream = |text: &Spanned<String>| {
         Upstream::parse(text.get_ref()).map_err(|error| place.wrap(text.span(), "otherwise", &error))
     };
@@ -127,7 +129,11 @@ fn settings(place: &Place<'_>, text: GatewayText) -> Result<DeclaredGateway> {
         connection_for: lasting(text.connection_for, defaults.connection_for)?,
     };
     Ok(DeclaredGateway {
-        tls: text.tls.map(|tls| TlsFiles { certificate: tls.certificate, key: tls.key, client_ca: tls.client_ca }),
+        tls: text.tls.map(|tls| TlsFiles {
+            certificate: folder.join(tls.certificate),
+            key: folder.join(tls.key),
+            client_ca: tls.client_ca.map(|file| folder.join(file)),
+        }),
         open: text.open,
         otherwise: text.otherwise.as_ref().map(upstream).transpose()?,
         otherwise_lookalikes: lookalikes(place, text.otherwise_lookalikes.as_ref())?,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{PASSWORD, Schema, count};
+use crate::harness::{PASSWORD, Schema, count, execute};
 use crate::stage::{Ran, Stage, claim};
 
 #[test]
@@ -47,7 +47,7 @@ fn look_and_settle(stage: &Stage, incident: &str) {
     let settled = ["incidents", "resolve", incident, "--took-hold", "NTC-1", "--why", "the register shows it"];
     assert!(stage.run(&settled).done().contains("COMPLETED"));
     assert_eq!(stage.run(&["prune", "--dry-run", "--json"]).json()["operations"], 0);
-    assert_eq!(stage.run(&["token", "list", "--json"]).json(), json!({ "tokens": [] }));
+    assert_eq!(stage.run(&["token", "list", "--json"]).json()["tokens"], json!([]));
     assert!(stage.run(&["explain", "ask"]).done().contains("ask"));
 }
 
@@ -62,7 +62,33 @@ fn a_command_never_asks_the_server_of_another_schema() {
         command.env("ONEFOLD_DATABASE", schema.url()).env("ONEFOLD_SCHEMA", &schema.name).output().unwrap().into()
     };
     assert_eq!(run(&one).json()["items"].as_array().unwrap().len(), 1);
-    assert_eq!(run(&other).json()["items"], json!([]));
+    let refused = run(&other);
+    assert_eq!(refused.code, Some(66), "no ledger is made to look into: {}{}", refused.out(), refused.err());
+    assert!(refused.err().contains(&format!("(schema {})", other.name)), "{}", refused.err());
+    let made = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", other.name);
+    assert_eq!(count(&made), 0);
+}
+
+#[test]
+fn a_schema_with_tables_of_others_is_left_alone_unless_that_is_meant() {
+    let schema = Schema::new();
+    let name = &schema.name;
+    execute(&format!("CREATE SCHEMA {name} AUTHORIZATION {name}; CREATE TABLE {name}.invoices (id int)"));
+    let stage = schema.stage();
+    let tables = || count(&format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{name}'"));
+    for (line, code) in [
+        (&["operations"][..], 66),
+        (&["migrate"], 1),
+        (&["run", "--id", "x", "--", "true"], 1),
+        (&["serve", "--listen", "127.0.0.1:0"], 1),
+    ] {
+        let refused = stage.run(line);
+        assert_eq!(refused.code, Some(code), "{line:?}: {}", refused.err());
+        assert!(code == 66 || refused.err().contains("holds other tables (invoices)"), "{}", refused.err());
+        assert_eq!(tables(), 1, "{line:?}");
+    }
+    assert_eq!(stage.run(&["run", "--into-existing", "--id", "x", "--", "echo", "x"]).done(), "x\n");
+    assert!(stage.run(&["operations"]).done().contains("COMPLETED") && tables() > 1);
 }
 
 #[test]

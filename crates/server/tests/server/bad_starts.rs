@@ -61,6 +61,29 @@ fn a_port_in_use_is_named() {
 }
 
 #[test]
+fn an_address_that_may_not_be_used_or_is_elsewhere_is_told_apart_from_one_in_use() {
+    let stage = Stage::new();
+    let refused = |listen: &str| refusal(&stage, &stage.run(&["serve", "--listen", listen]));
+    text_is("start_port_elsewhere", &refused("192.0.2.1:7070"));
+    // Whoever may use every port has no address that it may not use: the folder of a socket stands for it.
+    let config = "[[route]]\nname = \"pay\"\nmatch = \"POST /p\"\nupstream = \"http://127.0.0.1:1\"\nclass = \"external-command\"\ncaller = \"anonymous\"\n";
+    std::fs::write(stage.path("onefold.toml"), config).unwrap();
+    let line = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "unix:no/such.sock"];
+    text_is("start_socket_no_folder", &refusal(&stage, &stage.run(&line)));
+}
+
+#[test]
+fn localhost_is_an_address_and_another_name_is_refused_with_an_example() {
+    let stage = Stage::new();
+    let server = stage.serve_at("localhost:0", &[]);
+    assert!(server.address.ip().is_loopback());
+    server.get("/ready").ok();
+    drop(server);
+    text_is("config_bad_host", &refusal(&stage, &stage.run(&["serve", "--listen", "example.org:7070"])));
+    text_is("config_bad_level", &refusal(&stage, &stage.run(&["serve", "--log", "verbose"])));
+}
+
+#[test]
 fn a_damaged_database_is_refused_and_left_as_it_is() {
     let stage = Stage::new();
     let garbage = b"this is no database, whatever its name says".repeat(1000);
@@ -73,7 +96,7 @@ fn a_damaged_database_is_refused_and_left_as_it_is() {
 #[test]
 fn a_database_that_cannot_be_made_is_named() {
     let stage = Stage::new();
-    let refused = stage.run(&["operations", "--database", "sqlite:no/such/folder/onefold.db"]);
+    let refused = stage.run(&["migrate", "--database", "sqlite:no/such/folder/onefold.db"]);
     text_is("start_no_folder", &refusal(&stage, &refused));
 }
 

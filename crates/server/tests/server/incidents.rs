@@ -120,8 +120,12 @@ fn a_verb_needs_a_reason_and_is_refused_when_the_operation_moved_on() {
     for none_or_two in [json!({}), json!({ "failed": "X", "tookHold": {} })] {
         verb(&server, &incident, "resolve", &none_or_two).problem(400, "REQUEST_BODY_INVALID");
     }
-    let bulk = verb(&server, &incident, "resolve", &merged(&failed, &json!({ "dryRun": true })));
+    let bulk = verb(&server, &incident, "resolve", &merged(&failed, &json!({ "filter": { "kind": "notice.issue" } })));
     bulk.problem(400, "REQUEST_BODY_INVALID");
+    let dry = verb(&server, &incident, "resolve", &merged(&failed, &json!({ "dryRun": true }))).ok();
+    assert_eq!((&dry["dryRun"], &dry["status"]), (&json!(true), &json!("FAILED_FINAL")), "{dry}");
+    let moved_on = merged(&failed, &json!({ "dryRun": true, "fence": 7 }));
+    verb(&server, &incident, "resolve", &moved_on).problem(409, "RESOLUTION_REFUSED");
     verb(&server, &incident, "resolve", &merged(&failed, &json!({ "fence": 1, "status": "UNKNOWN" }))).ok();
 }
 

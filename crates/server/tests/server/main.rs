@@ -6,7 +6,9 @@
 //! | `identity` | who is let in, and what they may do |
 //! | `bad_bodies`, `bad_requests`, `bad_starts`, `full_disk` | whatever comes in, an answer that helps |
 //! | `help`, `shown`, `exits` | what people and shells see |
-//! | `run`, `run_unknown` | any command, once |
+//! | `run`, `run_unknown`, `run_signals`, `run_full_disk` | any command, once |
+//! | `named_server` | what a command does that is told of a server |
+//! | `one_ledger` | a command finds the ledger that was meant, and makes no other |
 //! | `gateway_try`, `examples` | a route's promise, seen from outside |
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
 //! | `traces` | spans with the operation, in the caller's trace |
@@ -34,10 +36,14 @@ mod incidents;
 mod kinds;
 mod leaks;
 mod leaks_constructed;
+mod named_server;
+mod one_ledger;
 mod openapi;
 mod operations;
 mod records;
 mod run;
+mod run_full_disk;
+mod run_signals;
 mod run_unknown;
 mod scrape;
 mod seen;

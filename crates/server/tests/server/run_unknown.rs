@@ -48,6 +48,39 @@ fn a_command_that_a_signal_ended_is_unknown() {
 }
 
 #[test]
+fn a_failed_command_may_have_taken_hold_and_is_not_run_again() {
+    both(|stage| {
+        for class in ["external-command", "financial-or-legal", "human-notification"] {
+            let _ = std::fs::remove_file(stage.path("ran"));
+            let (id, flags) = (format!("job:{class}"), ["--kind", class, "--class", class]);
+            let script = "echo charged >> ran; exit 28";
+            let ended = run(stage, &id, &flags, script);
+            assert_unknown(&ended);
+            assert!(ended.err().contains("the command ended with exit code 28"), "{}", ended.err());
+            assert!(ended.err().contains("--not-applied-exit"), "{}", ended.err());
+            assert_unknown(&run(stage, &id, &flags, script));
+            incident(stage, &id);
+            assert_eq!(times(stage), 1, "{class}: charged twice");
+        }
+    });
+}
+
+#[test]
+fn a_command_is_unknown_when_it_fails_unless_a_flag_says_otherwise() {
+    let stage = Stage::new();
+    assert_unknown(&run(&stage, "job:1", &[], "exit 1"));
+    assert_unknown(&run(&stage, "job:2", &["--not-applied-exit", "6,7", "--final-exit", "3"], "exit 28"));
+    assert_eq!(run(&stage, "job:3", &["--not-applied-exit", "6,7", "--final-exit", "3"], "exit 7").code, Some(7));
+    assert_eq!(run(&stage, "job:4", &["--not-applied-exit", "6,7", "--final-exit", "3"], "exit 3").code, Some(3));
+    assert_eq!(status(&stage, "job:3")["status"], "FAILED_RETRYABLE");
+    assert_eq!(status(&stage, "job:4")["status"], "FAILED_FINAL");
+    for flags in [&["--not-applied-exit", "0"][..], &["--not-applied-exit", "7", "--final-exit", "7"]] {
+        let refused = run(&stage, "job:5", flags, "echo x >> ran");
+        assert_eq!((refused.code, times(&stage)), (Some(78), 0), "{}", refused.err());
+    }
+}
+
+#[test]
 fn it_runs_again_after_a_person_said_that_it_did_not_happen() {
     both(|stage| {
         let script = "echo x >> ran; [ $(wc -l < ran) -ge 2 ] && echo done || kill -9 $$";
@@ -85,7 +118,7 @@ fn a_command_that_converges_runs_again_by_itself() {
         let script = "echo x >> ran; [ $(wc -l < ran) -ge 2 ] && echo done || kill -9 $$";
         let killed = run(stage, "job:1", &flags, script);
         assert_eq!(killed.code, Some(79), "{}", killed.err());
-        assert!(killed.err().contains("its class allows another attempt"), "{}", killed.err());
+        assert!(killed.err().contains("its policy allows another attempt"), "{}", killed.err());
         assert_eq!(run(stage, "job:1", &flags, script).done(), "done\n");
         assert_eq!(times(stage), 2);
     });

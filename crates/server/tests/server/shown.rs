@@ -45,6 +45,9 @@ fn incidents_read_like_a_colleagues_note() {
     let took_hold = ["--took-hold", "NTC-991", "--why", "found in the register"];
     let bulk = [&["incidents", "resolve", "--kind", "notice.issue", "--dry-run"][..], &took_hold].concat();
     text_is("incidents_bulk_dry_run", &stage.run(&bulk).done());
+    let one = [&["incidents", "resolve", &incident, "--dry-run"][..], &took_hold].concat();
+    text_is("incident_dry_run", &stage.run(&one).done());
+    assert!(stage.run(&["incidents"]).done().starts_with("2 open"), "a dry run changes nothing");
     text_is("incident_resolved", &stage.run(&[&["incidents", "resolve", &incident][..], &took_hold].concat()).done());
     let retry = ["incidents", "retry", "--kind", "letter.send", "--why", "the credential was renewed"];
     text_is("incidents_retried", &stage.run(&retry).done());
@@ -80,6 +83,7 @@ fn migrations_are_shown_before_they_are_applied() {
 #[test]
 fn retention_is_counted_before_it_is_applied() {
     let stage = Stage::new();
+    stage.run(&["migrate"]).done();
     text_is("prune_text_dry_run", &stage.run(&["prune", "--dry-run"]).done());
     text_is("prune_text", &stage.run(&["prune"]).done());
 }
@@ -87,9 +91,11 @@ fn retention_is_counted_before_it_is_applied() {
 #[test]
 fn tokens_are_shown_once_and_listed_without_their_secrets() {
     let stage = Stage::new();
+    stage.run(&["migrate"]).done();
     text_is("token_path", &stage.run(&["token"]).done());
     let added = stage.run(&["token", "add", "night-shift", "--role", "operator"]);
-    text_is("token_added", &format!("{}{}", added.done(), added.err()));
+    let folder = stage.folder().to_str().unwrap();
+    text_is("token_added", &format!("{}{}", added.done(), added.err().replace(folder, "[folder]")));
     stage.run(&["token", "add", "them", "--role", "reader", "--tenant", "other"]).done();
     let listed = stage.run(&["token", "list"]).done();
     assert!(!listed.contains(added.out().trim()), "{listed}");
@@ -170,26 +176,68 @@ fn a_server_says_where_it_is_and_what_to_try_next() {
     let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = String::new();
     let mut reader = std::io::BufReader::new(child.stdout.take().unwrap());
-    while !lines.contains("onefold demo") {
+    while !lines.contains(" demo ") {
         assert!(std::io::BufRead::read_line(&mut reader, &mut lines).unwrap() > 0, "{lines}");
     }
     child.kill().unwrap();
     child.wait().unwrap();
     // It stands in no search path here, so it is called by its path, which is as long as it is.
     let named = lines.replace(env!("CARGO_BIN_EXE_onefold"), "onefold");
+    let named = named.replace(stage.folder().to_str().unwrap(), "[folder]");
     text_is("welcome", &named);
 }
 
 #[test]
 fn a_reader_that_has_seen_enough_ends_a_command_quietly() {
     let stage = Stage::new();
-    for words in [&["errors", "--json"][..], &["errors"], &["explain"]] {
+    stage.run(&["run", "--id", "a", "--", "true"]).done();
+    for words in [
+        &["errors", "--json"][..],
+        &["errors"],
+        &["explain"],
+        &["completions", "bash"],
+        &["operations"],
+        &["operations", "--json"],
+        &["config"],
+        &["--help"],
+    ] {
         let mut command = stage.command(words);
         let mut child =
             command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
         let ended = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&ended.stderr);
-        assert!(said.is_empty(), "{words:?}: {said}");
+        assert!(said.lines().all(|line| line.starts_with("(ledger ")), "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_command_whose_messages_nobody_reads_ends_as_it_would_have() {
+    let stage = Stage::new();
+    stage.run(&["migrate"]).done();
+    let rows: [(i32, &[&str]); 4] = [
+        (66, &["operations", "show", "NEVER"]),
+        (78, &["operations", "--log", "loud"]),
+        (0, &["operations"]),
+        (79, &["run", "--id", "a", "--", "sh", "-c", "exit 3"]),
+    ];
+    for (code, words) in rows {
+        let mut command = stage.command(words);
+        let mut child =
+            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        drop(child.stderr.take());
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{words:?}");
+    }
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let stage = Stage::new();
+    stage.run(&["migrate"]).done();
+    for words in [&["operations"][..], &["operations", "--json"], &["explain", "ask"], &["completions", "bash"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran: Ran = stage.command(words).stdout(full).output().unwrap().into();
+        assert_eq!(ran.code, Some(74), "{words:?}: {}", ran.err());
+        assert!(ran.err().contains("OUTPUT_NOT_WRITTEN"), "{words:?}: {}", ran.err());
     }
 }

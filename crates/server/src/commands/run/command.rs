@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::kept::{Kept, Stream};
+use super::signals::Signals;
 
 /// How long a command may take to end after it was asked to.
 const KILL_AFTER: Duration = Duration::from_secs(10);
@@ -32,6 +32,14 @@ pub(super) enum Ended {
     DeadlinePassed,
 }
 
+/// A command that has ended.
+pub(super) struct Over {
+    pub(super) ended: Ended,
+    pub(super) kept: Kept,
+    /// Whether all of its output reached our own streams. A reader that went away is not an error.
+    pub(super) passed_on: io::Result<()>,
+}
+
 /// A command that runs.
 pub(super) struct Running {
     child: Child,
@@ -43,17 +51,18 @@ pub(super) struct Running {
 /// A stream that is being passed on, and what is kept of it so far.
 struct Reading {
     kept: Arc<Mutex<Stream>>,
-    reader: JoinHandle<()>,
+    reader: JoinHandle<io::Result<()>>,
     /// Told when the command has ended.
     over: watch::Sender<bool>,
 }
 
 impl Running {
     /// Starts it. An error means that nothing ran.
-    pub(super) fn start(command: &[OsString]) -> io::Result<Self> {
+    pub(super) fn start(command: &[OsString], variables: &[(&'static str, String)]) -> io::Result<Self> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut child = Command::new(program)
             .args(arguments)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .process_group(0)
             .stdin(standard_input())
             .stdout(Stdio::piped())
@@ -70,25 +79,22 @@ impl Running {
     }
 
     /// Waits for its end, at the latest until the deadline; signals to us are passed on.
-    pub(super) async fn until(mut self, deadline: Instant) -> (Ended, Kept) {
-        let (status, forced) = self.wait(deadline).await;
+    pub(super) async fn until(mut self, deadline: Instant, signals: &mut Signals) -> Over {
+        let (status, forced) = self.wait(deadline, signals).await;
         let ended = match (status, forced) {
             (Ok(status), false) => ended(status),
             (Ok(_) | Err(_), _) => Ended::DeadlinePassed,
         };
-        let kept = Kept { code: 0, stdout: self.stdout.end().await, stderr: self.stderr.end().await };
-        (ended, kept)
+        let ((stdout, to_stdout), (stderr, to_stderr)) = (self.stdout.end().await, self.stderr.end().await);
+        Over { ended, kept: Kept { code: 0, stdout, stderr }, passed_on: to_stdout.and(to_stderr) }
     }
 
-    async fn wait(&mut self, deadline: Instant) -> (io::Result<ExitStatus>, bool) {
-        let mut terminate = signal(SignalKind::terminate()).ok();
-        let mut interrupt = signal(SignalKind::interrupt()).ok();
+    async fn wait(&mut self, deadline: Instant, signals: &mut Signals) -> (io::Result<ExitStatus>, bool) {
         loop {
             tokio::select! {
                 status = self.child.wait() => return (status, false),
                 () = tokio::time::sleep_until(deadline.into()) => return (self.end().await, true),
-                () = heard(&mut terminate) => self.signal(Signal::TERM),
-                () = heard(&mut interrupt) => self.signal(Signal::INT),
+                signal = signals.next() => self.signal(signal),
             }
         }
     }
@@ -117,13 +123,6 @@ fn standard_input() -> Stdio {
     if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() }
 }
 
-async fn heard(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => _ = signal.recv().await,
-        None => std::future::pending().await,
-    }
-}
-
 fn ended(status: ExitStatus) -> Ended {
     match (status.code(), status.signal()) {
         (Some(code), _) => Ended::Code(u8::try_from(code).unwrap_or(u8::MAX)),
@@ -145,39 +144,44 @@ impl Reading {
         Self { reader: tokio::spawn(pass_on(from, to, Arc::clone(&kept), ended)), kept, over }
     }
 
-    /// What came until the command ended. A grandchild that holds the stream open is not waited for.
-    async fn end(self) -> Stream {
+    /// What came until the command ended, and whether it could be passed on. A grandchild that holds the stream open is
+    /// not waited for.
+    async fn end(self) -> (Stream, io::Result<()>) {
         let _ = self.over.send(true);
-        let _ = self.reader.await;
-        std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner))
+        let passed_on = self.reader.await.unwrap_or_else(|cause| Err(io::Error::other(cause)));
+        (std::mem::take(&mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner)), passed_on)
     }
 }
 
-/// Passes output on as it comes, and keeps it.
+/// Passes output on as it comes, and keeps it. The command goes on although its output cannot be passed on.
 async fn pass_on(
     from: Option<impl AsyncRead + Unpin>,
     to: Out,
     kept: Arc<Mutex<Stream>>,
     mut ended: watch::Receiver<bool>,
-) {
-    let Some(mut from) = from else { return };
+) -> io::Result<()> {
+    let Some(mut from) = from else { return Ok(()) };
     let mut buffer = vec![0; 16 * 1024];
+    let mut passed_on = Ok(());
     loop {
         let read = tokio::select! {
             biased;
             read = from.read(&mut buffer) => read,
-            () = silence_after(&mut ended) => return,
+            () = silence_after(&mut ended) => return passed_on,
         };
         match read {
-            Ok(0) | Err(_) => return,
+            Ok(0) | Err(_) => return passed_on,
             Ok(count) => {
                 let bytes = &buffer[..count];
                 kept.lock().unwrap_or_else(PoisonError::into_inner).keep(bytes);
-                // Whoever reads us may be gone; the command goes on, and its output is kept.
-                let _ = match to {
+                let written = match to {
                     Out::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
                     Out::Stderr => io::stderr().write_all(bytes),
                 };
+                // Whoever read us has seen enough; that is theirs to decide.
+                let seen_enough = matches!(&written, Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe);
+                let written = if seen_enough { Ok(()) } else { written };
+                passed_on = passed_on.and(written);
             }
         }
     }

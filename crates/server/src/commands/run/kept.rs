@@ -1,5 +1,6 @@
 //! Output as it is recorded: each stream by itself, byte for byte, up to a limit.
 
+use std::borrow::Cow;
 use std::io::{self, Write as _};
 
 use base64::Engine as _;
@@ -60,16 +61,37 @@ impl Kept {
         })
     }
 
-    /// Writes each stream to where it came from.
+    /// Writes each stream to where it came from; one that was cut ends with a line that says so.
     pub(super) fn replay(&self) -> io::Result<()> {
-        io::stdout().write_all(&self.stdout.bytes)?;
+        io::stdout().write_all(&self.stdout.shown())?;
         io::stdout().flush()?;
-        io::stderr().write_all(&self.stderr.bytes)
+        io::stderr().write_all(&self.stderr.shown())
     }
 
     /// Whether there was more than what is kept.
     pub(super) fn is_cut(&self) -> bool {
-        [&self.stdout, &self.stderr].iter().any(|stream| stream.total > stream.bytes.len() as u64)
+        self.stdout.is_cut() || self.stderr.is_cut()
+    }
+}
+
+impl Stream {
+    fn is_cut(&self) -> bool {
+        self.total > self.bytes.len() as u64
+    }
+
+    /// What is kept, as it is shown again: a cut stream ends after its last whole line, and then says what is missing.
+    fn shown(&self) -> Cow<'_, [u8]> {
+        if !self.is_cut() {
+            return Cow::Borrowed(&self.bytes);
+        }
+        let mut shown = match self.bytes.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => self.bytes[..=end].to_vec(),
+            None => [&self.bytes[..], b"\n"].concat(),
+        };
+        let missing = self.total - shown.len().min(self.bytes.len()) as u64;
+        let last = format!("[onefold: the last {missing} of {} bytes were not kept]\n", self.total);
+        shown.extend_from_slice(last.as_bytes());
+        Cow::Owned(shown)
     }
 }
 
@@ -94,6 +116,19 @@ mod tests {
         assert!(kept.is_cut());
         assert_eq!(kept.stderr.bytes.len(), STREAM_BYTES_MAX);
         assert!(kept.to_json(0).to_string().len() < RESULT_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_cut_stream_ends_after_a_whole_line_and_says_what_is_missing() {
+        let mut stream = Stream::default();
+        stream.keep(b"one\ntwo\nthr");
+        assert_eq!(stream.shown(), &b"one\ntwo\nthr"[..]);
+        stream.total = 20;
+        assert_eq!(stream.shown(), &b"one\ntwo\n[onefold: the last 12 of 20 bytes were not kept]\n"[..]);
+        let mut binary = Stream::default();
+        binary.keep(&[0, 1, 2]);
+        binary.total = 9;
+        assert_eq!(binary.shown(), &b"\x00\x01\x02\n[onefold: the last 6 of 9 bytes were not kept]\n"[..]);
     }
 
     #[test]

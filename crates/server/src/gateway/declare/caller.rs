@@ -1,6 +1,6 @@
 //! `caller`: who calls a route.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::HeaderName;
@@ -37,6 +37,23 @@ pub(crate) struct DeclaredAuth {
     pub(crate) subject_header: HeaderName,
     pub(crate) tenant_header: Option<HeaderName>,
     pub(crate) timeout: Duration,
+}
+
+impl DeclaredCaller {
+    /// The same with its relative paths beginning in this folder.
+    pub(super) fn in_folder(self, folder: &Path) -> Self {
+        match self {
+            Self::Jwt(jwt) => {
+                let keys = match jwt.keys {
+                    KeysFrom::File(file) => KeysFrom::File(folder.join(file)),
+                    KeysFrom::Secret(file) => KeysFrom::Secret(folder.join(file)),
+                    KeysFrom::Url(url) => KeysFrom::Url(url),
+                };
+                Self::Jwt(DeclaredJwt { keys, ..jwt })
+            }
+            Self::Anonymous | Self::Certificate | Self::Auth(_) => self,
+        }
+    }
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! One `[[route]]` as plain values.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use axum::http::{HeaderName, Method};
@@ -88,7 +88,7 @@ pub(crate) struct DeclaredRoute {
     pub(crate) access_log: bool,
 }
 
-pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> {
+pub(super) fn read(place: &Place<'_>, text: RouteText, folder: &Path) -> Result<DeclaredRoute> {
     let who = format!("route {:?}", text.name.get_ref());
     let at = |span: std::ops::Range<usize>| move |error| place.wrap(span.clone(), "route", &error);
     let question = match &text.on_unknown {
@@ -107,7 +107,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
             "write caller = \"anonymous\", \"certificate\", { jwt = … } or { auth = … }",
         )
     })?;
-    let caller = caller::read(place, caller)?;
+    let caller = caller::read(place, caller)?.in_folder(folder);
     let tenant_header = named_header(place, text.tenant_header.as_ref())?;
     if let Some(given) = text.tenant_header.as_ref().filter(|_| caller == DeclaredCaller::Anonymous) {
         return Err(place.error(given.span(), "an anonymous caller has no tenant", "leave it out, or say who calls"));
@@ -116,7 +116,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         question,
         pattern: Pattern::parse(text.pattern.get_ref()).map_err(at(text.pattern.span()))?,
         upstreams: upstreams(place, &text.upstream)?,
-        connect: connect(place, &text, timeout)?,
+        connect: connect(place, &text, timeout, folder)?,
         preserve_host: text.preserve_host,
         timeout,
         key: key(place, text.key.as_ref())?,
@@ -125,7 +125,7 @@ pub(super) fn read(place: &Place<'_>, text: RouteText) -> Result<DeclaredRoute> 
         anonymous_replay: text.anonymous_replay,
         tenant_header,
         underscored_headers: underscored(place, &text.underscored_headers)?,
-        credential: credential(place, text.credential)?,
+        credential: credential(place, text.credential, folder)?,
         provider_key: provider_key(place, text.on_unknown.as_ref())?,
         answers: answers(place, &text.answers)?,
         trust_effect_header: text.trust_effect_header,
@@ -231,7 +231,7 @@ fn upstreams(place: &Place<'_>, value: &Spanned<toml::Value>) -> Result<Vec<Upst
 }
 
 /// How upstreams are connected to, where the head of an answer may take `timeout`.
-fn connect(place: &Place<'_>, text: &RouteText, timeout: Duration) -> Result<Connect> {
+fn connect(place: &Place<'_>, text: &RouteText, timeout: Duration, folder: &Path) -> Result<Connect> {
     let protocol = match &text.upstream_http2 {
         Some(given) if *given.get_ref() && text.preserve_host => {
             let what = "HTTP/2 names the upstream itself, so the client's host cannot be preserved";
@@ -250,7 +250,7 @@ fn connect(place: &Place<'_>, text: &RouteText, timeout: Duration) -> Result<Con
         let what = "connecting may take as long as the whole answer";
         return Err(place.error(given.span(), what, "make `connect_timeout` shorter than `timeout`"));
     }
-    Ok(Connect { ca: text.upstream_ca.clone(), protocol, within })
+    Ok(Connect { ca: text.upstream_ca.as_ref().map(|file| folder.join(file)), protocol, within })
 }
 
 fn key(place: &Place<'_>, text: Option<&Spanned<String>>) -> Result<KeyRule> {
@@ -364,8 +364,8 @@ fn answer_bytes_max(text: &RouteText) -> usize {
     text.answer_bytes_max.unwrap_or_else(|| RouteSettings::default().body.answer_bytes_max)
 }
 
-fn credential(place: &Place<'_>, text: Option<CredentialText>) -> Result<Option<(HeaderName, PathBuf)>> {
+fn credential(place: &Place<'_>, text: Option<CredentialText>, folder: &Path) -> Result<Option<(HeaderName, PathBuf)>> {
     let Some(CredentialText { header, file }) = text else { return Ok(None) };
     let name = named_header(place, header.as_ref())?.unwrap_or(axum::http::header::AUTHORIZATION);
-    Ok(Some((name, file)))
+    Ok(Some((name, folder.join(file))))
 }
