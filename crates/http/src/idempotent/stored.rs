@@ -186,6 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_given_with_no_length_but_its_own() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from_static("99"));
+        headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        let body = Bytes::from_static(b"ok");
+        let given = StoredAnswer { status: StatusCode::OK, headers, body, trailers: None }.to_response();
+        assert!(given.headers().is_empty());
+        assert_eq!(http_body::Body::size_hint(given.body()).exact(), Some(2));
+    }
+
+    #[test]
     fn a_cookie_is_not_kept_even_where_a_route_asks_for_it() {
         let mut headers = HeaderMap::new();
         headers.insert(header::SET_COOKIE, HeaderValue::from_static("secret=1"));

@@ -44,7 +44,8 @@ impl Gate {
 
     /// Refuses a name that is not ours, which is how a web page reaches a local server, and a page that is not ours.
     fn check(&self, headers: &HeaderMap, authority: Option<&str>) -> Result<(), Error> {
-        let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).or(authority);
+        // An absolute target says which host is meant, whatever `Host` says (RFC 9112, 3.2.2).
+        let host = authority.or_else(|| headers.get(header::HOST).and_then(|value| value.to_str().ok()));
         match host {
             Some(host) if self.knows(host) => {}
             Some(host) => return Err(refused("Host", host)),
@@ -138,5 +139,7 @@ mod tests {
         }
         assert!(gate.check(&HeaderMap::new(), None).is_err());
         assert!(gate.check(&HeaderMap::new(), Some("localhost:7070")).is_ok());
+        let ours = headers(&[("host", "localhost:7070")]);
+        assert!(gate.check(&ours, Some("evil.example")).is_err(), "the target replaces the header");
     }
 }

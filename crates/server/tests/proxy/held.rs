@@ -142,6 +142,22 @@ fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
 }
 
 #[test]
+fn a_busy_connection_is_closed_when_it_has_been_open_long_enough() {
+    let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
+    let (_stage, server) = serve(&upstream, "connection_for = \"300ms\"", "");
+    for (at, path) in listeners(&server) {
+        assert!(Http2::connect(at, WIDE).ask_until_closed(path) > 0, "{path}");
+        let mut held = connect(at);
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", at.port());
+        let (mut buffer, mut answered) = ([0; 4096], 0);
+        while held.write_all(request.as_bytes()).is_ok() && held.read(&mut buffer).is_ok_and(|read| read > 0) {
+            answered += 1;
+        }
+        assert!(answered > 0, "{path}");
+    }
+}
+
+#[test]
 fn an_answer_without_an_end_ends_with_its_connection() {
     let endless = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
     let upstream = Upstream::start(|_| (endless.to_vec(), Then::Keep));

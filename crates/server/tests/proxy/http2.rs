@@ -50,7 +50,33 @@ impl Http2 {
             block.push(u8::try_from(value.len()).unwrap());
             block.extend(value.as_bytes());
         }
-        self.send(HEADERS, END_STREAM | END_HEADERS, stream, &block);
+        // Whether the connection is still there, the answer tells.
+        self.try_send(HEADERS, END_STREAM | END_HEADERS, stream, &block);
+    }
+
+    /// Posts a body of two bytes, with trailers after it; each is a name and a value.
+    pub(crate) fn post(&mut self, stream: u32, path: &str, headers: &[(&str, &str)], trailers: &[(&str, &str)]) {
+        let authority = self.authority.clone();
+        let pseudo = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", authority.as_str())];
+        self.send(HEADERS, END_HEADERS, stream, &literal(pseudo.iter().chain(headers)));
+        self.send(DATA, 0, stream, b"{}");
+        self.send(HEADERS, END_STREAM | END_HEADERS, stream, &literal(trailers));
+    }
+
+    /// Asks for a path, one time after the other, until the server ends the connection; says how often it was answered.
+    pub(crate) fn ask_until_closed(&mut self, path: &str) -> usize {
+        let began = Instant::now();
+        for stream in (1..).step_by(2) {
+            let heads = self.heads;
+            self.get(stream, path);
+            while self.heads == heads {
+                if !self.step() {
+                    return heads;
+                }
+                assert!(began.elapsed() < PATIENCE, "the server keeps the connection");
+            }
+        }
+        self.heads
     }
 
     /// Answers and asks PINGs, and takes no more than its window says, until the server ends the connection.
@@ -111,4 +137,10 @@ impl Http2 {
         let frame = [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat();
         self.stream.write_all(&frame).is_ok()
     }
+}
+
+/// Header fields as HPACK writes them without a table: a new name and its value each.
+fn literal<'a>(fields: impl IntoIterator<Item = &'a (&'a str, &'a str)>) -> Vec<u8> {
+    let text = |text: &str| [&[u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
+    fields.into_iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()
 }

@@ -1,6 +1,7 @@
 //! Requests as bytes: which are refused, and what an upstream sees of the others.
 
 use crate::client::{ask, ask_one};
+use crate::http2::Http2;
 use crate::stage::{Server, Stage};
 use crate::upstream::Upstream;
 
@@ -119,6 +120,25 @@ fn trailers_do_not_say_what_only_a_head_may() {
     let seen = upstream.seen().pop().unwrap();
     let body = String::from_utf8_lossy(&seen.body);
     assert!(!seen.head.contains("evil") && !body.contains("evil") && body.contains("x-sum: 1"), "{}{body}", seen.head);
+}
+
+#[test]
+fn pseudo_headers_in_trailers_reach_nobody() {
+    let upstream = Upstream::agreeable();
+    let (_stage, server) = serve(&upstream);
+    let mut client = Http2::connect(server.gateway.unwrap(), 65_535);
+    let sent = [(":path", "/evil"), (":authority", "evil"), ("x-sum", "1"), ("x-forwarded-for", "evil")];
+    client.post(1, "/a", &[("trailer", "x-sum")], &sent);
+    client.until_answered(1);
+    let seen = upstream.seen().pop().unwrap();
+    assert_eq!(seen.line(), "POST /a HTTP/1.1");
+    let body = String::from_utf8_lossy(&seen.body);
+    assert!(!seen.head.contains("evil") && !body.contains("evil") && body.contains("x-sum: 1"), "{}{body}", seen.head);
+    // Behind a field of another sort they are refused.
+    client.post(3, "/b", &[], &[("x-sum", "1"), (":path", "/evil")]);
+    client.post(5, "/c", &[], &[("x-sum", "1")]);
+    client.until_answered(2);
+    assert!(!upstream.seen().iter().any(|seen| seen.line().contains("/evil")), "{:?}", upstream.seen());
 }
 
 #[test]
