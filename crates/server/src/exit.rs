@@ -74,7 +74,12 @@ pub(crate) fn complain(error: &Error) {
 
 /// Says something beside the output, on stderr.
 pub(crate) fn note(text: &str) {
-    tell(&format!("({text})\n"));
+    tell_line(&format!("({text})"));
+}
+
+/// Writes a line to stderr, if anyone still reads it.
+pub(crate) fn tell_line(text: &str) {
+    tell(&format!("{text}\n"));
 }
 
 /// Writes to stderr. Whoever read it may be gone, and there is nowhere else to say so.

@@ -142,6 +142,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_file_that_cannot_be_read_or_written_keeps_its_reason() {
+        let failed =
+            || rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_IOERR_FSYNC), Some("disk I/O error".into()));
+        assert!(translate(failed()).detail().ends_with("disk I/O error"), "{}", translate(failed()));
+        let opened = opening(Path::new("x.db"), failed());
+        assert!(opened.detail().starts_with("x.db: ") && opened.detail().ends_with("disk I/O error"), "{opened}");
+    }
+
     /// What SQLite itself says of each broken constraint.
     #[tokio::test]
     async fn a_fault_names_its_constraint() {

@@ -32,16 +32,17 @@ mod wire;
 mod word;
 mod worker;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use onefold_core::error::UNEXPECTED;
+use onefold_core::error::{OUTPUT_NOT_WRITTEN, UNEXPECTED};
 use onefold_core::{Error, Result};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, tell_line};
 use folder::Folder;
 use home::Home;
 use life::{Heard, Life};
@@ -84,7 +85,7 @@ pub(crate) async fn demo(args: DemoArgs, database: Option<&str>, json: bool) -> 
     drop(home.open(folder.path()).await?);
     let ended = shown(&args, &folder, &home, json).await;
     if let Some(kept) = &args.keep {
-        eprintln!("kept: {}", home.kept_in(kept));
+        tell_line(&format!("kept: {}", home.kept_in(kept)));
         return ended;
     }
     let cleared = home.clear().await;
@@ -106,17 +107,27 @@ async fn shown(args: &DemoArgs, folder: &Folder, home: &Home, json: bool) -> Res
         }
     };
     let broken = verdict::broken(&rows);
-    if json {
-        println!("{}", report::json(args.seed, Plan::new(args.seed).first_calls(args.requests), &rows, &broken));
+    let told = if json {
+        report::json(args.seed, Plan::new(args.seed).first_calls(args.requests), &rows, &broken)
     } else {
-        println!("{}", report::closing(&rows, &broken));
+        report::closing(&rows, &broken)
+    };
+    // Not as other commands print: what was started must be cleared away although nobody reads this.
+    match writeln!(std::io::stdout(), "{told}") {
+        Ok(()) => {}
+        Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => {}
+        Err(cause) => {
+            return Err(
+                Error::new(OUTPUT_NOT_WRITTEN, format!("the output cannot be written: {cause}")).caused_by(cause)
+            );
+        }
     }
     Ok(if broken.is_empty() { Exit::Done } else { Exit::Refused }.into())
 }
 
 /// Dropping what runs has closed the workers' input and killed them; the folder goes with them.
 fn stopped(how: &str, code: u8) -> ExitCode {
-    eprintln!("{how}: workers and provider are stopped");
+    tell_line(&format!("{how}: workers and provider are stopped"));
     ExitCode::from(code)
 }
 
@@ -127,7 +138,7 @@ fn listen_for(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
 /// Runs the three sides side by side and holds what they say against what the provider counted.
 async fn show(args: &DemoArgs, folder: &Folder, home: &Home) -> Result<Rows> {
     let plan = Plan::new(args.seed);
-    eprintln!("{}", report::opening(args.seed, &plan.first_calls(args.requests)));
+    tell_line(&report::opening(args.seed, &plan.first_calls(args.requests)));
     let (_provider, addresses, kills) = start_provider(args.seed, folder).await?;
     let (folder, home) = (folder.path().to_owned(), home.clone());
     let setting = Setting { plan, seed: args.seed, requests: args.requests, folder, home, addresses };

@@ -51,14 +51,14 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
                 let run = Run { context, args: &args, order, grant };
                 return Box::pin(run.perform(ledger, asked, signals)).await;
             }
-            Claimed::Replay(outcome) => return replay(&outcome, ledger.name()),
+            Claimed::Replay(outcome) => return replay(&outcome, &context.config.ledger_named()),
             Claimed::Later { why, wait, code } => {
                 if order.patience.is_some_and(|patience| began.elapsed() >= patience) {
-                    note(&format!("{why}; nothing was run (ledger {})", ledger.name()));
+                    note(&format!("{why}; nothing was run (ledger {})", context.config.ledger_named()));
                     return Ok(code.into());
                 }
                 if !told {
-                    note(&format!("{why}; waiting (ledger {})", ledger.name()));
+                    note(&format!("{why}; waiting (ledger {})", context.config.ledger_named()));
                     told = true;
                 }
                 tokio::select! {
@@ -70,6 +70,7 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
                 note(&format!("the id {:?} was used for another command line; nothing was run", args.id));
                 let show = context.command(&format!("operations show {}", args.id));
                 note(&format!("use another id for another command ({show})"));
+                note(&format!("ledger {}", context.config.ledger_named()));
                 return Ok(Exit::BadData.into());
             }
             Claimed::Unknown { since, incident } => {
@@ -247,4 +248,5 @@ fn unknown_note(context: &Context, id: &str, since: Option<&str>, incident: Opti
     }
     note(&format!("  {resolve} --took-hold REFERENCE --why …    it did its work"));
     note(&format!("  {resolve} --did-not-happen --why …         it may run again"));
+    note(&format!("ledger {}", context.config.ledger_named()));
 }

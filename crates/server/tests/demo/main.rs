@@ -102,6 +102,16 @@ fn what_it_cannot_do_is_refused_with_a_reason() {
 }
 
 #[test]
+fn a_reader_that_has_seen_enough_does_not_break_the_demo() {
+    let mut demo =
+        onefold(&["demo", "--requests", "30"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(demo.stdout.take());
+    let ended = demo.wait_with_output().unwrap();
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{:?} {}", ended.status, text(&ended.stderr));
+    assert!(!text(&ended.stderr).contains("panicked"), "{}", text(&ended.stderr));
+}
+
+#[test]
 fn help_does_not_show_what_only_the_demo_runs() {
     let help = text(&output(&["--help"]).stdout);
     assert!(help.contains("demo") && !help.contains("demo-worker") && !help.contains("demo-provider"), "{help}");

@@ -47,6 +47,7 @@ fn whatever_is_wrong_with_the_database_is_said_in_one_error() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let elsewhere = format!("{}_no_such", schema.url());
     let rows = [
+        ("unreachable", schema.url_at(&nobody), "DATABASE_UNAVAILABLE", "Connection refused"),
         ("unreachable", schema.url_at(&nobody), "DATABASE_UNAVAILABLE", "check that the database runs"),
         ("password", schema.url_at(&refuses_passwords()), "DATABASE_UNAVAILABLE", "refused the login"),
         ("database", elsewhere, "DATABASE_UNAVAILABLE", "no database of that name"),

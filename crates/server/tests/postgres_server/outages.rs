@@ -1,10 +1,12 @@
 //! Connections that end and a database that is away: answers that help, and a server that goes on.
 
+use std::process::Stdio;
+
 use serde_json::json;
 
 use crate::door::Door;
 use crate::harness::{PASSWORD, Schema, terminate};
-use crate::stage::{attempt, claim, merged, until};
+use crate::stage::{Ran, attempt, claim, merged, until};
 use crate::wire::Call;
 
 #[test]
@@ -20,6 +22,29 @@ fn a_server_serves_on_after_its_connections_were_terminated() {
     assert!(terminate(&schema) > 0);
     server.record(&granted, "complete", &json!({ "result": 7 })).ok();
     assert!(!server.log().contains(PASSWORD), "{}", server.log());
+}
+
+#[test]
+fn a_run_whose_database_went_away_keeps_its_outcome_until_it_is_back() {
+    let schema = Schema::new();
+    let door = Door::before(Schema::host());
+    let stage = schema.stage_at(&schema.url_at(&door.address.to_string()));
+    let script = "echo x >> ran; while [ ! -e go ]; do sleep 0.05; done; echo done";
+    let line = ["run", "--id", "job:1", "--", "sh", "-c", script];
+    let running = stage.command(&line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("the command runs", || stage.path("ran").exists());
+
+    door.shut();
+    std::fs::write(stage.path("go"), "").unwrap();
+    let ended = Ran::from(running.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(80), "{}", ended.err());
+    assert!(ended.err().contains("OUTCOME_NOT_RECORDED") && !ended.err().contains(PASSWORD), "{}", ended.err());
+
+    door.open();
+    let shown = stage.run(&["operations", "show", "job:1", "--json"]);
+    assert_eq!(shown.json()["operation"]["status"], "COMPLETED", "{}", shown.err());
+    assert!(stage.run(&line).done().ends_with("done\n"));
+    assert_eq!(std::fs::read_to_string(stage.path("ran")).unwrap(), "x\n");
 }
 
 #[test]

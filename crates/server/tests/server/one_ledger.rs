@@ -75,6 +75,10 @@ fn every_output_names_the_ledger_that_it_looked_at() {
         }
         let again = stage.run(&["run", "--id", "a", "--", "echo", "a"]);
         assert!(again.err().contains(&format!("(ledger {place})")), "{}", again.err());
+        let other = stage.run(&["run", "--id", "a", "--", "echo", "b"]);
+        assert!(other.err().contains(&format!("(ledger {place})")), "{}", other.err());
+        let unsure = stage.run(&["run", "--id", "unsure", "--", "false"]);
+        assert!(unsure.err().contains(&format!("(ledger {place})")), "{}", unsure.err());
     };
     look();
     let server = stage.serve(&[]);

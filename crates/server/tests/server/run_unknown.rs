@@ -50,7 +50,7 @@ fn a_command_that_a_signal_ended_is_unknown() {
 #[test]
 fn a_failed_command_may_have_taken_hold_and_is_not_run_again() {
     both(|stage| {
-        for class in ["external-command", "financial-or-legal", "human-notification"] {
+        for class in ["external-command", "financial-or-legal", "human-notification", "message-publish"] {
             let _ = std::fs::remove_file(stage.path("ran"));
             let (id, flags) = (format!("job:{class}"), ["--kind", class, "--class", class]);
             let script = "echo charged >> ran; exit 28";

@@ -22,6 +22,7 @@ use super::request::{Kind, Request};
 use super::wire::{CallEnd, Caller, Try};
 use super::word::Word;
 use crate::database::Database;
+use crate::exit::tell_line;
 
 /// How long one attempt may take.
 const DEADLINE: Duration = Duration::from_millis(800);
@@ -74,7 +75,7 @@ impl LedgerWorker {
     /// Performs a request, or says when to deliver it again.
     pub(super) async fn perform(&self, request: Request, delivery: u32) -> Word {
         self.try_to_perform(request, delivery).await.unwrap_or_else(|error| {
-            eprintln!("{request}: {error}");
+            tell_line(&format!("{request}: {error}"));
             Word::Later(LOOK_AGAIN)
         })
     }

@@ -11,6 +11,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressFinish, ProgressStyle};
 use super::provider::Figures;
 use super::request::Side;
 use super::wire;
+use crate::exit::tell_line;
 
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Plain lines come this often in looks: every five seconds.
@@ -57,7 +58,7 @@ impl Progress {
             let figures = self.figures().await;
             for side in Side::ALL {
                 let (settled, figures) = (self.settled(side), message(figures[side.index()]));
-                eprintln!("{:>8} {settled}/{} {figures}", side.name(), self.requests);
+                tell_line(&format!("{:>8} {settled}/{} {figures}", side.name(), self.requests));
             }
         }
     }

@@ -116,11 +116,6 @@ impl RunLedger {
         Ok(Self { config: context.config.clone(), faults: Arc::clone(&context.faults), client })
     }
 
-    /// Which ledger it is.
-    pub(super) fn name(&self) -> &str {
-        self.client.ledger()
-    }
-
     /// Asks to perform. A lost answer is asked for again under the same attempt id.
     pub(super) async fn claim(&mut self, claim: &Value, signals: &mut Signals) -> Result<Claimed> {
         let attempt_id = uuid::Uuid::new_v4().to_string();
