@@ -104,7 +104,7 @@ fn what_it_cannot_do_is_refused_with_a_reason() {
 #[test]
 fn a_reader_that_has_seen_enough_does_not_break_the_demo() {
     let mut demo =
-        onefold(&["demo", "--requests", "30"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        onefold(&["demo", "--requests", "200"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(demo.stdout.take());
     let ended = demo.wait_with_output().unwrap();
     assert!(matches!(ended.status.code(), Some(0 | 1)), "{:?} {}", ended.status, text(&ended.stderr));
