@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use crate::client::{ask_one, charge, connect};
+use crate::client::{ask, ask_one, charge, connect};
 use crate::http2::Http2;
 use crate::stage::{Server, Stage};
 use crate::upstream::{Then, Upstream};
@@ -51,22 +51,19 @@ fn gives_its_place_away(at: SocketAddr, path: &str) {
 fn an_idle_http2_connection_is_closed_although_it_answers_pings() {
     let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
     let (_stage, server) = serve(&upstream, "idle_for = \"300ms\"", "");
-    for (at, path) in listeners(&server) {
-        let mut client = Http2::connect(at, WIDE);
-        client.get(1, path);
-        client.until_answered(1);
-        client.until_closed();
+    for (at, _) in listeners(&server) {
+        Http2::connect(at, WIDE).until_closed();
     }
 }
 
 #[test]
 fn a_client_with_a_window_of_zero_loses_its_connection() {
     let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "stalled_for = \"300ms\"", "");
+    // Nothing but the stall may end it while the test waits.
+    let (_stage, server) = serve(&upstream, "stalled_for = \"300ms\"\nidle_for = \"1h\"", "");
     for (at, path) in listeners(&server) {
         let mut client = Http2::connect(at, 0);
         client.get(1, path);
-        client.until_answered(1);
         client.until_closed();
         assert_eq!(client.body_bytes, 0, "nothing was taken");
     }
@@ -126,7 +123,7 @@ fn patient() -> (Upstream, Sender<()>) {
 #[test]
 fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
     let (upstream, go) = patient();
-    let (_stage, server) = serve(&upstream, "connection_for = \"300ms\"", "wait = \"30s\"");
+    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "wait = \"30s\"");
     let mut held = connect(server.gateway.unwrap());
     held.write_all(charge("k-1").as_bytes()).unwrap();
     let mut answer = Vec::new();
@@ -134,9 +131,9 @@ fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
     assert_eq!(String::from_utf8_lossy(&answer), "", "the connection ended without an answer");
     go.send(()).unwrap();
     crate::stage::until("the same key gets the answer", || {
-        let again = ask_one(server.gateway.unwrap(), &charge("k-1"));
-        assert!(matches!(again.status, 201 | 409), "{again:?}");
-        again.status == 201 && again.header("idempotent-replayed") == Some("true")
+        // These connections end as early.
+        let answers = ask(server.gateway.unwrap(), &[&charge("k-1")]);
+        answers.iter().any(|again| again.status == 201 && again.header("idempotent-replayed") == Some("true"))
     });
     assert_eq!(upstream.seen().len(), 1);
 }
@@ -144,7 +141,7 @@ fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
 #[test]
 fn a_busy_connection_is_closed_when_it_has_been_open_long_enough() {
     let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "connection_for = \"300ms\"", "");
+    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "");
     for (at, path) in listeners(&server) {
         assert!(Http2::connect(at, WIDE).ask_until_closed(path) > 0, "{path}");
         let mut held = connect(at);
@@ -162,7 +159,7 @@ fn an_answer_without_an_end_ends_with_its_connection() {
     let endless = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
     let upstream = Upstream::start(|_| (endless.to_vec(), Then::Keep));
     // Neither idle nor stalled: the client waits for us.
-    let (_stage, server) = serve(&upstream, "connection_for = \"300ms\"", "");
+    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "");
     let mut client = Http2::connect(server.gateway.unwrap(), WIDE);
     client.get(1, "/charges");
     client.until_closed();
@@ -179,7 +176,7 @@ fn an_answer_without_an_end_ends_with_its_connection() {
 fn a_silent_web_socket_is_closed() {
     let agreed = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
     let upstream = Upstream::start(|_| (agreed.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "idle_for = \"300ms\"", "");
+    let (_stage, server) = serve(&upstream, "idle_for = \"2s\"", "");
     let mut held = connect(server.gateway.unwrap());
     let asked = "GET /charges HTTP/1.1\r\nhost: shop\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
     held.write_all(asked.as_bytes()).unwrap();
