@@ -40,7 +40,9 @@ pub trait Journal: Send + Sync {
     fn append(&self, entry: &JournalEntry) -> io::Result<()>;
     /// Everything that waits.
     fn read(&self) -> io::Result<Journaled>;
-    /// Forgets everything, because everything is recorded.
+    /// Sets aside for a person an outcome that the ledger will never take: it knows no such grant.
+    fn refuse(&self, entry: &JournalEntry) -> io::Result<()>;
+    /// Forgets everything, because everything is recorded or set aside.
     fn clear(&self) -> io::Result<()>;
 }
 
@@ -56,28 +58,42 @@ impl FileJournal {
         Self { path: path.into(), file: Mutex::new(None) }
     }
 
-    fn open(&self) -> io::Result<File> {
-        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-        // The name must survive a power loss too.
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        File::open(folder)?.sync_all()?;
-        Ok(file)
+    /// The file beside the journal with this ending added to its name.
+    fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = self.path.clone().into_os_string();
+        name.push(ending);
+        name.into()
     }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    // The name must survive a power loss too.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder)?.sync_all()?;
+    Ok(file)
+}
+
+fn write_line(file: &mut File, entry: &JournalEntry) -> io::Result<()> {
+    // A leading line break ends a line that an earlier crash left open.
+    file.write_all(format!("\n{}\n", line(entry)?).as_bytes())?;
+    file.sync_data()
 }
 
 impl Journal for FileJournal {
     fn append(&self, entry: &JournalEntry) -> io::Result<()> {
         let mut held = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if held.is_none() {
-            *held = Some(self.open()?);
+            *held = Some(open(&self.path)?);
         }
         let Some(file) = held.as_mut() else {
             return Err(io::Error::other("the journal is not open"));
         };
-        // A leading line break ends a line that an earlier crash left open.
-        let line = format!("\n{}\n", line(entry)?);
-        file.write_all(line.as_bytes())?;
-        file.sync_data()
+        write_line(file, entry)
+    }
+
+    fn refuse(&self, entry: &JournalEntry) -> io::Result<()> {
+        write_line(&mut open(&self.beside(".refused"))?, entry)
     }
 
     fn read(&self) -> io::Result<Journaled> {

@@ -13,6 +13,7 @@ use onefold_core::{Error, Result};
 
 use crate::held::{Grip, HeldLease};
 use crate::ledger::Ledger;
+use crate::recorder::terms_of;
 
 /// A claim by a caller outside the process.
 #[derive(Debug, Clone)]
@@ -69,8 +70,9 @@ impl<S: Store> Ledger<S> {
     }
 
     /// The lease of a caller that presents its fence and attempt id, to record, renew or release.
-    pub fn held(&self, key: OperationKey, fence: u64, attempt_id: AttemptId) -> Result<HeldLease<S>> {
-        let terms = self.terms(&key.kind)?;
-        Ok(HeldLease::presented(self.clone(), terms, Grip { key, fence, attempt_id }))
+    pub fn held(&self, key: OperationKey, fence: u64, attempt_id: AttemptId) -> HeldLease<S> {
+        // A kind that is no longer declared does not keep its attempts from saying what happened.
+        let terms = terms_of(self, &key.kind);
+        HeldLease::presented(self.clone(), terms, Grip { key, fence, attempt_id })
     }
 }

@@ -19,6 +19,9 @@ use crate::held::{Settled, accepted, record_request, release_request, renew_requ
 use crate::ledger::{Entrance, Ledger};
 use crate::meter::processed;
 
+/// How often an attempt under way is compared with its deadline: timers do not count the sleep of a machine.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
 /// What is to be performed here.
 #[derive(Debug, Clone)]
 pub struct Taking {
@@ -209,7 +212,8 @@ impl<S: Store> Performing<S> {
             tokio::select! {
                 biased;
                 joined = &mut acting => return joined.map_or(Stopped::Panicked, Stopped::Returned),
-                () = self.ledger.inner.settings.clock.sleep(left) => {}
+                // A machine that slept wakes into an attempt whose time is over: look at both clocks often enough.
+                () = self.ledger.inner.settings.clock.sleep(left.min(LOOK_EVERY)) => {}
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Records outcomes, past the lease if need be; what cannot be recorded waits in the journal.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onefold_core::effect::{Contract, EffectClass, Terms};
 use onefold_core::error::{Class, OUTCOME_NOT_RECORDED, STORE_UNAVAILABLE};
-use onefold_core::ledger::{RecordRequest, Recorded};
+use onefold_core::ledger::{RecordRequest, Recorded, Refusal};
+use onefold_core::operation::KindName;
 use onefold_core::ports::{Clock, Store};
 use onefold_core::retry::Jitter;
 use onefold_core::{Error, Result};
@@ -28,6 +30,7 @@ pub(crate) struct Recorder {
     journal: Option<Arc<dyn Journal>>,
     /// Outcomes of this life that still wait.
     waiting: Mutex<Vec<RecordRequest>>,
+    draining: AtomicBool,
 }
 
 impl Recorder {
@@ -38,6 +41,7 @@ impl Recorder {
             record_for: settings.record_for,
             journal: settings.journal.clone(),
             waiting: Mutex::default(),
+            draining: AtomicBool::new(false),
         }
     }
 
@@ -46,11 +50,21 @@ impl Recorder {
         let give_up = self.clock.monotonic().saturating_add(self.record_for);
         loop {
             match self.front.record(request.clone()).await {
-                Err(error) if may_pass(&error) && self.clock.monotonic() < give_up => self.clock.sleep(TRY_EVERY).await,
+                Err(error) if may_pass(&error) && self.may_wait(give_up) => self.clock.sleep(TRY_EVERY).await,
                 Err(error) => return Err(self.set_aside(request, error).await),
                 Ok(recorded) => return Ok(recorded),
             }
         }
+    }
+
+    /// Whether there is time for another try. A process that drains may end at any moment: it writes the journal at once.
+    fn may_wait(&self, give_up: Duration) -> bool {
+        self.clock.monotonic() < give_up && !self.draining.load(Ordering::Acquire)
+    }
+
+    /// From now on an outcome that the store does not take goes to the journal at once.
+    pub(crate) fn drain(&self) {
+        self.draining.store(true, Ordering::Release);
     }
 
     /// Keeps an outcome that the store did not take. Nobody is told success or failure.
@@ -111,6 +125,12 @@ impl Recorder {
     }
 }
 
+/// Whether the ledger has no trace of what was reported: another ledger's journal, or one that has gone back in time.
+/// Every other answer keeps the report in the ledger itself.
+fn knows_no_grant(answer: &Recorded) -> bool {
+    matches!(answer, Recorded::Refused(Refusal::NeverGranted | Refusal::NotYours | Refusal::EvidenceRequired))
+}
+
 /// Whether the store may take it later.
 fn may_pass(error: &Error) -> bool {
     match error.code().descriptor().class {
@@ -143,12 +163,17 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
             fence: entry.fence,
             attempt_id: entry.attempt_id,
             outcome: entry.outcome.clone(),
-            terms: terms_of(ledger, entry),
+            terms: terms_of(ledger, &entry.key.kind),
             jitter: Jitter::default(),
         };
         match ledger.inner.front.record(request.clone()).await {
             Ok(answer) => {
                 recorded += 1;
+                if knows_no_grant(&answer) {
+                    journal.refuse(entry).map_err(unreadable)?;
+                    tracing::error!(operation = %entry.key.reference(), ?answer, "journaled outcome set aside: the ledger knows no such grant");
+                    continue;
+                }
                 tracing::info!(operation = %entry.key.reference(), ?answer, "journaled outcome recorded");
             }
             // A store that is away is no start; one outcome that it refuses keeps nobody else from starting.
@@ -171,10 +196,14 @@ pub(crate) async fn recover<S: Store>(ledger: &Ledger<S>) -> Result<(usize, usiz
     Ok((recorded, journaled.damaged))
 }
 
-/// The kind's terms; for a kind that is no longer declared, the stored contract decides.
-fn terms_of<S: Store>(ledger: &Ledger<S>, entry: &JournalEntry) -> Arc<Terms> {
-    let laxest = || Arc::new(Terms::new(entry.key.kind.clone(), Contract::default_of(EffectClass::Pure)));
-    ledger.kinds().get(&entry.key.kind).cloned().unwrap_or_else(laxest)
+/// The kind's terms; for a kind that is not declared here, the stored contract decides and a result is kept whole.
+pub(crate) fn terms_of<S: Store>(ledger: &Ledger<S>, kind: &KindName) -> Arc<Terms> {
+    let laxest = || {
+        let mut terms = Terms::new(kind.clone(), Contract::default_of(EffectClass::Pure));
+        terms.result_bytes_max = usize::MAX;
+        Arc::new(terms)
+    };
+    ledger.kinds().get(kind).cloned().unwrap_or_else(laxest)
 }
 
 /// Tries what waits again and again, until this process ends.

@@ -22,6 +22,7 @@ impl<S: Store> Ledger<S> {
     /// Stops: new claims are refused with `SHUTTING_DOWN`. Answers how many attempts were still under way.
     pub async fn shutdown(&self, how: Shutdown) -> usize {
         self.inner.running.send_modify(|running| running.stopping = true);
+        self.inner.recorder.drain();
         let left = match how {
             Shutdown::Now => self.inner.running.borrow().attempts,
             Shutdown::Drain { within } => {

@@ -59,7 +59,7 @@ fn needs(name: PolicyName) -> Error {
     let example = match name {
         PolicyName::SameKey => "{ same_key = \"Idempotency-Key\", provider_memory = \"24h\" }",
         PolicyName::Ask => "{ ask = \"GET https://…?operation={id}\", settle = \"15m\" }",
-        PolicyName::Void => "{ void = \"DELETE https://…/{id}\" }",
+        PolicyName::Void => "{ void = \"DELETE https://…/{key}\" }",
         PolicyName::AcceptDuplicate => "{ accept_duplicate = \"why a second one is acceptable\" }",
         PolicyName::Rerun => "\"rerun\"",
         PolicyName::Escalate => "\"escalate\"",

@@ -75,6 +75,13 @@ pub fn read(on_unknown: &toml::Value) -> Result<Option<DeclaredQuestion>> {
         return Err(Error::new(DECLARATION_INVALID, format!("on_unknown has no {unknown:?}"))
             .hint(format!("use {}", FIELDS.join(", "))));
     }
+    if text("void").is_some_and(|void| void.contains("{id}")) {
+        return Err(Error::new(
+            DECLARATION_INVALID,
+            "`void` names the operation by {id}, which is not the key that a later attempt sent",
+        )
+        .hint("write void = \"DELETE https://…/{key}\": after a void every attempt has a key of its own"));
+    }
     let result = text("result").map(str::to_owned);
     if let Some(pointer) = result.as_ref().filter(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
         return Err(Error::new(DECLARATION_INVALID, format!("{pointer:?} is no JSON pointer"))
@@ -107,5 +114,14 @@ mod tests {
             assert_eq!(error.code(), DECLARATION_INVALID, "{text}");
         }
         assert!(DeclaredQuestion::parse("GET http://n/{id}", Some("items")).is_err());
+    }
+
+    #[test]
+    fn a_void_names_the_key_that_was_sent() {
+        let declared = |text: &str| read(&toml::from_str::<toml::Table>(text).unwrap()["on_unknown"]);
+        assert!(declared("on_unknown = { void = 'DELETE http://n/{key}' }").unwrap().is_some());
+        let error = declared("on_unknown = { void = 'DELETE http://n/{id}' }").unwrap_err();
+        assert_eq!(error.code(), DECLARATION_INVALID);
+        assert!(declared("on_unknown = { ask = 'GET http://n/{id}' }").unwrap().is_some());
     }
 }

@@ -43,6 +43,7 @@ pub(super) fn outcome_unknown(entry: &Entry, terms: Option<&Terms>, cause: &Caus
     let next = match contract.policy() {
         Policy::Rerun | Policy::AcceptDuplicate => repeat(failed, terms, cause, now),
         Policy::SameKey { .. } if remembered(&failed, terms, now) => repeat(failed, terms, cause, now),
+        Policy::Void if !voids_the_sent_key(entry) => escalate(failed, entry, Needs::Reconciliation, OTHER_KEY, now),
         Policy::Ask { .. } | Policy::Void => reconcile(failed, now),
         Policy::SameKey { .. } => {
             escalate(failed, entry, Needs::Reconciliation, "the provider may have forgotten the key", now)
@@ -69,6 +70,7 @@ pub(super) fn stop_repeating(entry: &Entry, terms: Option<&Terms>, now: Timestam
     let contract = contract(entry, terms);
     let stopped = Entry { contract: contract.clone(), updated_at: now, ..entry.clone() };
     match contract.policy() {
+        Policy::Void if !voids_the_sent_key(entry) => escalate(stopped, entry, Needs::Reconciliation, OTHER_KEY, now),
         Policy::Ask { .. } | Policy::Void => reconcile(stopped, now),
         Policy::Rerun
         | Policy::AcceptDuplicate
@@ -77,6 +79,14 @@ pub(super) fn stop_repeating(entry: &Entry, terms: Option<&Terms>, now: Timestam
         | Policy::InTransaction
         | Policy::Outbox => escalate(stopped, entry, Needs::Reconciliation, "another attempt is no longer safe", now),
     }
+}
+
+const OTHER_KEY: &str = "it was attempted under another policy, with a key that `void` would not name";
+
+/// Whether the key that `void` derives from the policy is the one that the attempt sent: a policy that became
+/// `void` after a later grant would void a key that was never sent, and its "no" would mean nothing.
+fn voids_the_sent_key(entry: &Entry) -> bool {
+    matches!(entry.contract.policy(), Policy::Void) || entry.fence == 1
 }
 
 /// Whether the provider still knows the key when an attempt that starts now ends.

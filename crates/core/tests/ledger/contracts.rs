@@ -7,7 +7,7 @@ use onefold_core::ledger::{Claim, Status, SweepReason};
 use onefold_core::retry::Category::DownstreamUnavailable;
 
 use crate::book::Step::{Claim as Claimed, Fail, Release, Sweep, TimeOut, Wait};
-use crate::book::{ASK, Book, SAME_KEY, START, class_of, secs, terms};
+use crate::book::{ASK, Book, SAME_KEY, START, Step, class_of, secs, terms};
 
 /// Granted under the first, expired under the second; how the operation then stands.
 fn rows() -> Vec<(Policy, Policy, Status)> {
@@ -132,4 +132,28 @@ fn the_memory_runs_from_the_first_attempt_that_may_have_sent() {
         0,
         "the second sent nothing"
     );
+}
+
+/// Under `same_key` and `ask` every attempt sends the operation's id; under `void` a later attempt has a key of its
+/// own. A policy that became `void` in between would void a key that was never sent, and believe its "no".
+#[test]
+fn a_policy_that_became_void_after_a_later_grant_asks_a_person() {
+    let stories: [(Policy, &[Step], bool); 3] = [
+        (SAME_KEY, &[Claimed(1)], false),
+        (SAME_KEY, &[Claimed(1), TimeOut, Wait(1), Claimed(2)], true),
+        (ASK, &[Claimed(1), Release, Claimed(2)], true),
+    ];
+    for (stored, story, person) in stories {
+        for silent in [false, true] {
+            let mut book = Book::under(stored.clone()).play(story);
+            book.terms = Arc::new(terms(class_of(&Policy::Void), Policy::Void));
+            book.take(if silent { Wait(35) } else { TimeOut });
+            if silent {
+                assert!(book.sweep(SweepReason::Expired));
+            }
+            let entry = book.entry();
+            assert_eq!(entry.status, Status::Unknown);
+            assert_eq!((entry.next_ask_at.is_none(), entry.incident.is_some()), (person, person), "{stored} {story:?}");
+        }
+    }
 }

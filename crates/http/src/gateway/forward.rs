@@ -13,6 +13,7 @@ use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection}
 use onefold_core::Error;
 use onefold_core::call::{Happened, Sent};
 use onefold_core::error::{DOWNSTREAM_TIMEOUT, REQUEST_BODY_INVALID, UPSTREAM_UNREACHABLE};
+use onefold_runtime::Attempt;
 use tokio::time::Instant;
 
 use super::answer::{self, Switch};
@@ -147,6 +148,12 @@ impl Forward {
         let mut last = Unanswered::not_sent(Happened::NoConnection, "no upstream could be reached");
         for at in self.upstreams.order() {
             let Some(upstream) = self.upstreams.get(at) else { continue };
+            if parts.extensions.get::<Attempt>().is_some_and(|attempt| attempt.may_send().is_err()) {
+                return Err(Unanswered::not_sent(
+                    Happened::Timeout,
+                    "the deadline passed before an upstream was reached",
+                ));
+            }
             let Some(body) = home.lend() else { break };
             let Some(head) = self.head(parts, upstream) else {
                 return Err(Unanswered::not_sent(Happened::NoConnection, "the request has no address at the upstream"));

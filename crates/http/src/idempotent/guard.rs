@@ -10,7 +10,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use onefold_core::effect::Terms;
-use onefold_core::error::{Class, REQUEST_BODY_INVALID, REQUEST_HEADER_MISSING, TOO_BUSY};
+use onefold_core::error::{Class, REQUEST_BODY_INVALID, REQUEST_HEADER_MISSING, SHUTTING_DOWN, TOO_BUSY};
 use onefold_core::fingerprint::{Mode, Subject};
 use onefold_core::ledger::{Claim, Origin, Source};
 use onefold_core::operation::{OperationId, OperationKey, Tenant};
@@ -342,7 +342,9 @@ pub(super) fn taking(admitted: &mut Admitted) -> Taking {
 
 /// Whether the ledger is away, rather than refusing this request.
 fn away(error: &Error) -> bool {
-    matches!(error.code().descriptor().class, Class::Dependency | Class::Operational | Class::Contention)
+    // A process that drains still has attempts of this key under way: the ledger is not away.
+    error.code() != SHUTTING_DOWN
+        && matches!(error.code().descriptor().class, Class::Dependency | Class::Operational | Class::Contention)
 }
 
 /// Sends a request on as it is.

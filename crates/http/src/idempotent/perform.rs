@@ -72,7 +72,9 @@ impl<S: Store> Granted<S> {
         let request = Request::from_parts(parts, body);
         let (inner, of) = (Arc::clone(&guard.inner), key.clone());
         let effect = move |attempt: Attempt| async move {
-            let request = addressed(request, &attempt, &inner.settings);
+            let mut request = addressed(request, &attempt, &inner.settings);
+            // Whoever sends it asks again before each upstream it tries.
+            request.extensions_mut().insert(attempt.clone());
             let began = Instant::now();
             let answered = match attempt.may_send() {
                 Ok(()) => perform(request).await,

@@ -122,7 +122,10 @@ impl RouteSettings {
     pub(super) fn checked(self, class: EffectClass) -> Result<Self> {
         let guarded = matches!(
             class,
-            EffectClass::ExternalCommand | EffectClass::HumanNotification | EffectClass::FinancialOrLegal
+            EffectClass::ExternalCommand
+                | EffectClass::MessagePublish
+                | EffectClass::HumanNotification
+                | EffectClass::FinancialOrLegal
         );
         if self.open && guarded {
             return Err(Error::new(DECLARATION_INVALID, format!("a route of class {class} may not be open"))

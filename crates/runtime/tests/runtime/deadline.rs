@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::Timestamp;
 use onefold_core::error::DOWNSTREAM_TIMEOUT;
 use onefold_core::ledger::Status;
-use onefold_core::ports::{Keep as _, SweepRequest, SweepScope};
+use onefold_core::ports::{BoxFuture, Clock, Keep as _, SweepRequest, SweepScope};
 use onefold_core::retry::Category;
-use onefold_runtime::{Attempt, Kind, Performed, TooLate};
+use onefold_runtime::{Attempt, Kind, Ledger, Performed, Settings, SystemClock, TooLate};
+use onefold_sqlite::Sqlite;
 use tokio::sync::{Notify, oneshot};
 
 use crate::stage::{Stage, find, id, open_incidents, settings, stands, until};
@@ -28,12 +30,14 @@ async fn a_deadline_that_passes_is_unknown_and_no_failure() {
 #[tokio::test]
 async fn after_the_deadline_nothing_may_be_sent() {
     let stage = Stage::new();
-    let ledger = stage.ledger().await;
-    let notices = ledger.kind(Kind::external_command("notice.issue").deadline(SHORT)).unwrap();
+    let (ledger, clock) = slept_ledger(&stage).await;
+    let hour = Duration::from_hours(1);
+    let notices = ledger.kind(Kind::external_command("notice.issue").deadline(hour)).unwrap();
     let (out, kept) = oneshot::channel::<Attempt>();
     let effect = move |attempt: Attempt| async move {
         assert_eq!(attempt.may_send(), Ok(()));
         let _ = out.send(attempt);
+        clock.sleep_past_every_deadline();
         std::future::pending().await
     };
     let _: Performed<u32> = notices.operation(id("A")).perform(&"in", effect).await.unwrap();
@@ -148,4 +152,54 @@ async fn an_attempt_that_others_have_settled_may_not_send() {
     assert!(matches!(running.await.unwrap().unwrap(), Performed::<u32>::Waiting { .. }));
     assert_eq!(find(&ledger, "notice.issue", "A").await.unwrap().status, Status::Released);
     assert!(open_incidents(&ledger).await.is_empty());
+}
+
+/// Timers do not count the sleep of a machine; the boot clock does.
+struct SleptClock {
+    slept: std::sync::atomic::AtomicBool,
+}
+
+impl Clock for SleptClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        SystemClock.monotonic()
+    }
+
+    fn boot(&self) -> Duration {
+        let slept = self.slept.load(std::sync::atomic::Ordering::Acquire);
+        SystemClock.boot() + if slept { Duration::from_hours(2) } else { Duration::ZERO }
+    }
+
+    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
+        SystemClock.sleep(wait)
+    }
+}
+
+impl SleptClock {
+    fn sleep_past_every_deadline(&self) {
+        self.slept.store(true, std::sync::atomic::Ordering::Release);
+    }
+}
+
+async fn slept_ledger(stage: &Stage) -> (Ledger<Sqlite>, Arc<SleptClock>) {
+    let clock = Arc::new(SleptClock { slept: false.into() });
+    let settings = Settings { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..settings() };
+    (stage.ledger_with(settings).await, clock)
+}
+
+#[tokio::test]
+async fn an_attempt_on_a_machine_that_slept_past_its_deadline_is_ended_although_no_timer_says_so() {
+    let stage = Stage::new();
+    let (ledger, clock) = slept_ledger(&stage).await;
+    let hour = Duration::from_hours(1);
+    let notices = ledger.kind(Kind::external_command("notice.issue").deadline(hour).lease(hour)).unwrap();
+    let effect = move |_: Attempt| async move {
+        clock.sleep_past_every_deadline();
+        std::future::pending().await
+    };
+    let answer: Performed<u32> = notices.operation(id("A")).perform(&"in", effect).await.unwrap();
+    assert!(matches!(answer, Performed::Unknown { .. }), "{answer:?}");
 }

@@ -193,6 +193,10 @@ impl Journal for Slow {
         Ok(())
     }
 
+    fn refuse(&self, entry: &JournalEntry) -> std::io::Result<()> {
+        self.journal.refuse(entry)
+    }
+
     fn read(&self) -> std::io::Result<Journaled> {
         self.journal.read()
     }
@@ -231,4 +235,44 @@ async fn an_outcome_stays_in_the_journal_until_it_is_recorded_itself() {
     assert!(!*slow.lost.lock().unwrap(), "a crash now would lose what B did");
     stands(&ledger, "notice.issue", "B", Status::Completed).await;
     until("the journal is cleared", async || (!stage.file("onefold.journal").exists()).then_some(())).await;
+}
+
+/// A process that drains may end at any moment: what the store does not take is on disk before that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_writes_what_the_store_does_not_take_into_the_journal_at_once() {
+    let stage = Stage::new();
+    let (effects, lock) = (Effects::default(), Lock::default());
+    let settings = Settings { record_for: Duration::from_hours(1), ..journaled(&stage) };
+    let ledger = stage.ledger_with(settings).await;
+    let (performing, happens, held, database) = (ledger.clone(), effects.clone(), Arc::clone(&lock), stage.database());
+    let performed = tokio::spawn(async move {
+        let effect = move |_| async move {
+            let writer = rusqlite::Connection::open(database).unwrap();
+            writer.busy_timeout(Duration::from_secs(30)).unwrap();
+            writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+            *held.lock().unwrap() = Some(writer);
+            Ok(happens.happen())
+        };
+        notices(&performing).operation(id("A")).perform(&"in", effect).await
+    });
+    until("the effect happened", async || (effects.count() == 1).then_some(())).await;
+    assert_eq!(ledger.shutdown(Shutdown::Drain { within: Duration::from_mins(2) }).await, 0);
+    assert_eq!(performed.await.unwrap().unwrap_err().code(), OUTCOME_NOT_RECORDED);
+    assert_waits_in_journal(&stage);
+}
+
+/// A journal beside another ledger, or one that has gone back: what it says is kept for a person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outcome_of_a_grant_that_the_ledger_does_not_know_is_set_aside() {
+    let stage = Stage::new();
+    let journal = FileJournal::new(stage.file("onefold.journal"));
+    let outcome = Outcome::Completed(Completion { result: StoredResult::json(&b"1"[..]), evidence: None });
+    let attempt_id = onefold_core::ledger::AttemptId::from_random([7; 16]);
+    journal.append(&JournalEntry { key: key("notice.issue", "ELSEWHERE"), fence: 1, attempt_id, outcome }).unwrap();
+    let ledger = stage.ledger_with(journaled(&stage)).await;
+    ledger.start().await.unwrap();
+    assert!(!stage.file("onefold.journal").exists());
+    let aside = FileJournal::new(stage.file("onefold.journal.refused")).read().unwrap();
+    assert_eq!(aside.entries.len(), 1);
+    assert_eq!(aside.entries[0].key, key("notice.issue", "ELSEWHERE"));
 }

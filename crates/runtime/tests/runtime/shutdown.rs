@@ -17,17 +17,19 @@ async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_under_way() {
     settings.installation = Some("alpha".to_owned());
     let ledger = stage.ledger_with(settings.clone()).await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
-    let done = Arc::new(Notify::new());
-    let (operation, ends) = (notices.operation(id("A")), Arc::clone(&done));
+    let (began, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (operation, begins, ends) = (notices.operation(id("A")), Arc::clone(&began), Arc::clone(&done));
     let running = tokio::spawn(async move {
         operation
             .perform(&"in", move |_| async move {
+                begins.notify_one();
                 ends.notified().await;
                 Ok(7)
             })
             .await
     });
-    stands(&ledger, "notice.issue", "A", Status::Started).await;
+    // A grant whose effect has not begun is given back by a drain; this one is under way.
+    began.notified().await;
     let stopping = ledger.clone();
     let stopped =
         tokio::spawn(async move { stopping.shutdown(Shutdown::Drain { within: Duration::from_mins(1) }).await });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
+use onefold_core::error::{CodeName, KIND_UNKNOWN, REQUEST_BODY_INVALID};
 use onefold_core::ledger::{Completion, Failure, Outcome, SideEffect, Source, StoredResult};
 use onefold_core::operation::OperationKey;
 use onefold_core::retry::Category;
@@ -218,9 +218,13 @@ pub(super) async fn held(
     attempt_id: Uuid,
 ) -> Result<HeldLease<Database>> {
     let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
-    // Another process on this database may have pinned the kind and given the grant.
-    api.app.kind(&key.kind, None).await?;
-    api.app.ledger.held(key, fence, attempt(attempt_id)?)
+    // Another process on this database may have pinned the kind and given the grant; and a kind that is no longer
+    // declared does not keep its attempts from saying what happened.
+    match api.app.kind(&key.kind, None).await {
+        Err(error) if error.code() != KIND_UNKNOWN => return Err(error),
+        Ok(_) | Err(_) => {}
+    }
+    Ok(api.app.ledger.held(key, fence, attempt(attempt_id)?))
 }
 
 impl CompleteBody {

@@ -180,3 +180,16 @@ fn a_holder_that_falls_silent_leaves_an_unknown_outcome() {
     assert_eq!(server.record(&granted, "complete", &json!({ "result": 7 })).ok()["status"], "COMPLETED");
     assert!(show(&server, &granted)["incident"].is_null());
 }
+
+#[test]
+fn an_attempt_of_a_kind_that_is_gone_still_says_what_happened() {
+    let stage = Stage::with_config("[kind.\"notice.issue\"]\nclass = \"external-command\"\n");
+    let claim = merged(&claim("CASE-1"), &json!({ "declare": null }));
+    let mut server = stage.serve(&[]);
+    let granted = server.granted(&claim);
+    server.stop();
+    std::fs::write(stage.path("onefold.toml"), "").unwrap();
+    let server = stage.serve(&[]);
+    let standing = server.record(&granted, "complete", &json!({ "evidence": "NTC-991" })).ok();
+    assert_eq!(standing["status"], "COMPLETED", "{standing}");
+}
