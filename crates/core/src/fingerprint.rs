@@ -4,6 +4,7 @@ mod canonical;
 mod fields;
 mod key;
 mod mode;
+mod number;
 
 pub use key::{FingerprintKey, KeyId, Keyring};
 pub use mode::Mode;

@@ -1,5 +1,6 @@
 //! Canonical JSON (RFC 8785), refusing what has no single meaning.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -7,70 +8,53 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, FINGERPRINT_INVALID, Result};
 
-/// Integers beyond this are rounded by readers that use doubles, so two of them may look the same.
-const INTEGER_MAX: u64 = 1 << 53;
+use super::number;
 
-/// The canonical bytes of a request.
+/// The canonical bytes of a request, with what they round.
 pub(super) fn form(input: &[u8]) -> Result<Vec<u8>> {
-    write(&read(input)?)
+    read(input)?.form(Value::clone)
+}
+
+/// A request, read.
+pub(super) struct Reading {
+    value: Value,
+    /// The same with the exact decimal in the place of every number that a double rounds, where there is one.
+    exact: Option<Value>,
 }
 
 /// Reads JSON; a repeated name or an integer beyond 2^53 is refused.
-pub(super) fn read(input: &[u8]) -> Result<Value> {
-    refuse_large_integers(input)?;
+pub(super) fn read(input: &[u8]) -> Result<Reading> {
+    let exact = match number::exact(input)? {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(text) => Some(parse(&text)?),
+    };
+    Ok(Reading { value: parse(input)?, exact })
+}
+
+impl Reading {
+    /// The RFC 8785 form of what is chosen. Where that rounds a number, a second line has the exact decimals: what
+    /// differs there is another request.
+    pub(super) fn form(&self, choose: impl Fn(&Value) -> Value) -> Result<Vec<u8>> {
+        let value = choose(&self.value);
+        let mut form = write(&value)?;
+        if let Some(exact) = self.exact.as_ref().map(choose).filter(|exact| *exact != value) {
+            form.push(b'\n');
+            form.extend(write(&exact)?);
+        }
+        Ok(form)
+    }
+}
+
+fn parse(input: &[u8]) -> Result<Value> {
     serde_json::from_slice::<Strict>(input).map(|strict| strict.0).map_err(|cause| invalid(cause.to_string()))
 }
 
-/// Writes the canonical form.
-pub(super) fn write(value: &Value) -> Result<Vec<u8>> {
+fn write(value: &Value) -> Result<Vec<u8>> {
     serde_json_canonicalizer::to_vec(value).map_err(|cause| invalid(cause.to_string()))
 }
 
-fn invalid(why: impl fmt::Display) -> Error {
+pub(super) fn invalid(why: impl fmt::Display) -> Error {
     Error::new(FINGERPRINT_INVALID, format!("the request has no canonical JSON: {why}"))
-}
-
-/// Looks at the text, because a parser has already rounded what it hands over.
-fn refuse_large_integers(input: &[u8]) -> Result<()> {
-    let mut at = 0;
-    while at < input.len() {
-        match input[at] {
-            b'"' => at = end_of_string(input, at),
-            b'-' | b'0'..=b'9' => {
-                let end =
-                    input[at..].iter().position(|byte| !is_number_byte(*byte)).map_or(input.len(), |len| at + len);
-                refuse_large_integer(&input[at..end], at)?;
-                at = end;
-            }
-            _ => at += 1,
-        }
-    }
-    Ok(())
-}
-
-fn is_number_byte(byte: u8) -> bool {
-    byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E')
-}
-
-fn end_of_string(input: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < input.len() && input[at] != b'"' {
-        at += if input[at] == b'\\' { 2 } else { 1 };
-    }
-    at + 1
-}
-
-fn refuse_large_integer(token: &[u8], at: usize) -> Result<()> {
-    let digits = token.strip_prefix(b"-").unwrap_or(token);
-    if !digits.iter().all(u8::is_ascii_digit) {
-        return Ok(());
-    }
-    let fits =
-        std::str::from_utf8(digits).ok().and_then(|text| text.parse::<u64>().ok()).is_some_and(|n| n <= INTEGER_MAX);
-    if fits || digits.is_empty() {
-        return Ok(());
-    }
-    Err(invalid(format!("the integer at byte {at} is beyond 2^53")))
 }
 
 /// A JSON value in which every name stands once.
@@ -156,6 +140,27 @@ mod tests {
         }
     }
 
+    #[test]
+    fn numbers_that_a_double_rounds_to_one_are_kept_apart() {
+        let pairs = [
+            ("1234567890123456.78", "1234567890123456.75"),
+            ("912345678901234.56", "912345678901234.57"),
+            ("0.1", "0.10000000000000000001"),
+            ("1e30", "1.00000000000000000001e30"),
+            ("0", "1e-400"),
+        ];
+        for (one, other) in pairs {
+            for around in ["{}", "[1, {}]", "{\"a\": {}}"] {
+                let form = |number: &str| form(around.replacen("{}", number, 1).as_bytes()).unwrap();
+                assert_ne!(form(one), form(other), "{one} and {other} in {around}");
+            }
+        }
+        let spellings = ["{\"b\":1,\"a\":1234567890123456.780}", "{ \"a\" : 1234567890123456780e-3, \"b\": 1.0 }"];
+        assert_eq!(form(spellings[0].as_bytes()).unwrap(), form(spellings[1].as_bytes()).unwrap());
+        let texts = ["1234567890123456.78", "\"0.123456789012345678e16\""];
+        assert_ne!(form(texts[0].as_bytes()).unwrap(), form(texts[1].as_bytes()).unwrap(), "a text is no number");
+    }
+
     /// The numbers that RFC 8785 prints in its appendix B, by the bits of the double.
     const NUMBERS: [(u64, &str); 24] = [
         (0x0000_0000_0000_0000, "0"),
@@ -202,7 +207,8 @@ mod tests {
         }"#;
         let printed = "{\"literals\":[null,true,false],\"numbers\":[333333333.3333333,1e+30,4.5,0.002,1e-27],\
                        \"string\":\"€$\\u000f\\nA'B\\\"\\\\\\\\\\\"/\"}";
-        assert_eq!(String::from_utf8(form(input.as_bytes()).unwrap()).unwrap(), printed);
+        let written = write(&read(input.as_bytes()).unwrap().value).unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), printed);
         let names = r#"{"\u20ac":5,"\r":1,"\ufb33":7,"1":2,"\ud83d\ude00":6,"\u0080":3,"\u00f6":4}"#;
         let sorted = "{\"\\r\":1,\"1\":2,\"\u{80}\":3,\"ö\":4,\"€\":5,\"😀\":6,\"\u{fb33}\":7}";
         assert_eq!(String::from_utf8(form(names.as_bytes()).unwrap()).unwrap(), sorted);
