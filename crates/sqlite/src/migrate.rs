@@ -107,6 +107,24 @@ mod tests {
         }
     }
 
+    /// Every row of every table, and every object of the schema, as text.
+    fn everything(connection: &Connection) -> Vec<String> {
+        let rows = |sql: &str| -> Vec<String> {
+            let mut statement = connection.prepare(sql).unwrap();
+            let columns = statement.column_count();
+            let read = |row: &rusqlite::Row<'_>| {
+                let cells = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at));
+                Ok(format!("{:?}", cells.collect::<rusqlite::Result<Vec<_>>>()?))
+            };
+            statement.query_map([], read).unwrap().map(rusqlite::Result::unwrap).collect()
+        };
+        let named = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
+        let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+        let tables: Vec<String> = statement.query_map([], named).unwrap().map(rusqlite::Result::unwrap).collect();
+        let contents = tables.iter().flat_map(|table| rows(&format!("SELECT '{table}', * FROM {table}")));
+        rows("SELECT * FROM sqlite_schema ORDER BY name").into_iter().chain(contents).collect()
+    }
+
     #[test]
     fn a_ledger_is_told_from_an_empty_file_and_from_somebody_elses() {
         let folder = tempfile::tempdir().unwrap();
@@ -124,8 +142,11 @@ mod tests {
     #[test]
     fn migrating_twice_changes_nothing() {
         let connection = Connection::open_in_memory().unwrap();
-        for _ in 0..2 {
-            migrate(&connection, Path::new(":memory:"), Timestamp::default()).unwrap();
-        }
+        migrate(&connection, Path::new(":memory:"), Timestamp::from_micros(1)).unwrap();
+        connection.execute(sql::RAISE_CLOCK, [7]).unwrap();
+        let before = everything(&connection);
+        assert!(before.iter().any(|row| row.contains("onefold_operations")), "{before:?}");
+        migrate(&connection, Path::new(":memory:"), Timestamp::from_micros(2)).unwrap();
+        assert_eq!(everything(&connection), before);
     }
 }
