@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use onefold_core::effect::{Class, Kinds, Terms};
@@ -44,6 +45,8 @@ pub(crate) struct Inner<S> {
     installation: Option<Arc<str>>,
     kinds: RwLock<Declared>,
     started: OnceCell<Started>,
+    /// Whether somebody starts it behind its callers' backs.
+    starting: AtomicBool,
     /// Attempts under way, and whether new ones are still let in.
     pub(crate) running: watch::Sender<Running>,
     loops: Mutex<Vec<JoinHandle<()>>>,
@@ -92,6 +95,7 @@ impl<S: Store> Ledger<S> {
             installation: settings.installation.as_deref().map(Arc::from),
             kinds: RwLock::default(),
             started: OnceCell::new(),
+            starting: AtomicBool::new(false),
             running: watch::Sender::new(Running::default()),
             loops: Mutex::default(),
             name: Mutex::new(name),
@@ -154,6 +158,25 @@ impl<S: Store> Ledger<S> {
     /// Records what the journal kept, settles what a previous life held, and starts the loops. Once; later calls only tell.
     pub async fn start(&self) -> Result<Started> {
         self.inner.started.get_or_try_init(|| self.begin()).await.copied()
+    }
+
+    /// Starts behind the caller's back, where that has not happened: for a service whose operations run in transactions
+    /// of its own. Waiting for it there would wait for a lock that the caller holds.
+    pub fn start_soon(&self) {
+        if self.inner.started.initialized() || self.inner.starting.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            self.inner.starting.store(false, Ordering::Relaxed);
+            return;
+        };
+        let ledger = self.clone();
+        runtime.spawn(async move {
+            if let Err(error) = ledger.start().await {
+                tracing::warn!(error_code = %error.code(), "start failed; the next operation tries it again");
+            }
+            ledger.inner.starting.store(false, Ordering::Relaxed);
+        });
     }
 
     async fn begin(&self) -> Result<Started> {

@@ -55,7 +55,7 @@ pub use held::{Claimed, HeldLease, Settled};
 pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
 pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
 pub use ledger::{KindHandle, Ledger, Started};
-pub use meter::processed;
+pub use meter::{conflicted, processed, replayed};
 pub use once::{Once, Within};
 pub use operation::Operation;
 pub use outside::OutsideClaim;

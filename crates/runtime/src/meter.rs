@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use onefold_core::error::{ALL, CodeName};
-use onefold_core::ledger::{Claim, Outcome, Source};
+use onefold_core::ledger::{Claim, Once, Outcome, Source};
 use onefold_core::operation::KindName;
-use onefold_core::ports::{Step, StepAnswer};
+use onefold_core::ports::{Entered, Step, StepAnswer};
 use onefold_core::{Error, Result};
 
 use crate::dependency::Position;
@@ -38,6 +38,30 @@ fn claimed(kind: &KindName, source: Source, claim: &Claim) {
         Claim::Unknown { .. } => ("unknown", true),
         Claim::Waiting { .. } => ("waiting", true),
     };
+    count_claim(kind, source, answer, known);
+}
+
+/// A transaction entered an operation: the same counts as those of a claim.
+pub(crate) fn entered(kind: &KindName, source: Source, entered: &Entered) {
+    match entered {
+        Entered::Once(Once::Perform) => count_claim(kind, source, "granted", false),
+        Entered::Once(Once::Replay(_)) => replayed(source, kind),
+        Entered::Once(Once::Conflict) => conflicted(source, kind),
+        Entered::InFlight { .. } => count_claim(kind, source, "in_flight", true),
+    }
+}
+
+/// A duplicate was answered from the ledger before anyone claimed it.
+pub fn replayed(boundary: Source, kind: &KindName) {
+    count_claim(kind, boundary, "replay", true);
+}
+
+/// An id was used for another request, which was seen before anyone claimed it.
+pub fn conflicted(boundary: Source, kind: &KindName) {
+    count_claim(kind, boundary, "conflict", true);
+}
+
+fn count_claim(kind: &KindName, source: Source, answer: &'static str, known: bool) {
     counter!("onefold_claims_total", "kind" => kind.to_string(), "answer" => answer).increment(1);
     let name = if known { "onefold_dedup_hits_total" } else { "onefold_dedup_misses_total" };
     counter!(name, "boundary" => source.as_str(), "kind" => kind.to_string()).increment(1);

@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::kind::encode;
-use crate::ledger::KindHandle;
+use crate::ledger::{KindHandle, Ledger};
+use crate::meter;
 use crate::operation::Operation;
 use crate::perform::decode;
 use crate::performing::Taking;
@@ -51,13 +52,12 @@ impl<S: Transact> Operation<S, Local> {
         E: From<Error>,
     {
         let ledger = &self.kind.ledger;
-        let store = &*ledger.inner.store;
         let request = self.request(request, ledger.caller_holder(), ledger.attempt_id())?;
         let completed = async |connection: &mut S::Connection| -> Result<(Completion, T), E> {
             let value = work(connection).await?;
             Ok((Completion { result: encode(&value)?, evidence: None }, value))
         };
-        match within(store, connection, &request, self.wait, completed).await? {
+        match within(ledger, connection, &request, self.wait, completed).await? {
             Within::Performed(value) => Ok(Once::Performed(value)),
             Within::InFlight { retry_after } => Ok(Once::InFlight { retry_after }),
             Within::Conflict => Ok(Once::Conflict),
@@ -107,32 +107,42 @@ impl<S: Transact> KindHandle<S, Local> {
             jitter: ledger.jitter(),
             terms: Arc::clone(&self.terms),
         };
-        within(&*ledger.inner.store, connection, &request, wait, work).await
+        within(ledger, connection, &request, wait, work).await
     }
 }
 
 async fn within<S: Transact, T, E: From<Error>>(
-    store: &S,
+    ledger: &Ledger<S>,
     connection: &mut S::Connection,
     request: &ClaimRequest,
     wait: Duration,
     work: impl AsyncFnOnce(&mut S::Connection) -> Result<(Completion, T), E>,
 ) -> Result<Within<T>, E> {
-    match store.enter(connection, request, wait).await? {
+    ledger.start_soon();
+    let (store, clock) = (&*ledger.inner.store, &ledger.inner.settings.clock);
+    let (kind, source) = (&request.key.kind, request.origin.source);
+    let failed = |error: &Error| meter::store_error("once", error);
+    let entered = store.enter(connection, request, wait).await.inspect_err(failed)?;
+    meter::entered(kind, source, &entered);
+    match entered {
         Entered::InFlight { retry_after } => Ok(Within::InFlight { retry_after }),
         Entered::Once(ledger::Once::Conflict) => Ok(Within::Conflict),
         Entered::Once(ledger::Once::Replay(replay)) => Ok(Within::Replay(replay)),
-        Entered::Once(ledger::Once::Perform) => match work(connection).await {
-            Ok((completion, value)) => {
-                store.leave(connection, request, Some(completion)).await?;
-                Ok(Within::Performed(value))
+        Entered::Once(ledger::Once::Perform) => {
+            let began = clock.monotonic();
+            match work(connection).await {
+                Ok((completion, value)) => {
+                    store.leave(connection, request, Some(completion)).await.inspect_err(failed)?;
+                    meter::processed(source, kind, clock.monotonic().saturating_sub(began));
+                    Ok(Within::Performed(value))
+                }
+                Err(error) => {
+                    // Where the store took the transaction back by itself there is nothing to leave, and the cause
+                    // is what the work says.
+                    let _ = store.leave(connection, request, None).await;
+                    Err(error)
+                }
             }
-            Err(error) => {
-                // Where the store took the transaction back by itself there is nothing to leave, and the cause
-                // is what the work says.
-                let _ = store.leave(connection, request, None).await;
-                Err(error)
-            }
-        },
+        }
     }
 }

@@ -57,9 +57,15 @@ impl Cases {
     /// Opens the file of the ledger and the cases; a write transaction of another process is waited for this long.
     pub async fn open(path: &Path, busy_wait: Duration) -> Result<Self> {
         let options = onefold::SqliteOptions { busy_wait, ..onefold::sqlite_options() };
+        Self::open_with(path, options, Settings::default()).await
+    }
+
+    /// The same with these limits and this clock.
+    pub async fn open_with(path: &Path, options: onefold::SqliteOptions, settings: Settings) -> Result<Self> {
+        let busy_wait = options.busy_wait;
         let store = Sqlite::open(path, options).await?;
         store::migrate(&store).await?;
-        let ledger = Ledger::open(store.clone(), Settings::default())?;
+        let ledger = Ledger::open(store.clone(), settings)?;
         let reading = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(busy_wait);
         let readers = SqlitePoolOptions::new().max_connections(READERS_MAX).connect_lazy_with(reading);
         Ok(Self { store, ledger, readers, clock: Arc::new(SystemClock) })

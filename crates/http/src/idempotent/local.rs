@@ -15,11 +15,11 @@ use http_body_util::BodyExt as _;
 use onefold_core::effect::Local;
 use onefold_core::error::{PROGRAMMING_INVARIANT_VIOLATED, RESULT_UNREADABLE};
 use onefold_core::fingerprint::Subject;
-use onefold_core::ledger::{Completion, Replay};
+use onefold_core::ledger::{Completion, Replay, Source};
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::{BoxFuture, Store, Transact};
 use onefold_core::{Error, Result};
-use onefold_runtime::{KindHandle, Taking, Within};
+use onefold_runtime::{KindHandle, Taking, Within, conflicted, replayed};
 use tower::{Layer, Service};
 use tracing::Instrument as _;
 
@@ -50,6 +50,8 @@ impl<S> Clone for LocalLayer<S> {
 
 impl<S: Store> LocalLayer<S> {
     pub(super) fn new(guard: Guard<S>, kind: KindHandle<S, Local>) -> Self {
+        // The route's retention is announced: it is applied also where no request comes.
+        guard.inner.ledger.start_soon();
         Self { guard, kind }
     }
 }
@@ -161,11 +163,13 @@ impl<S: Transact> LocalLayer<S> {
         let found = inner.ledger.store().find(vec![key.clone()]).await?.pop().flatten();
         let Some(entry) = found else { return Ok(None) };
         if !subject.matches(&entry.fingerprint)? {
+            conflicted(Source::Http, &key.kind);
             return Err(self.reused().into());
         }
         if !entry.is_settled() {
             return Ok(None);
         }
+        replayed(Source::Http, &key.kind);
         Ok(Some(replay(inner, key, caller, &Replay::of(&entry))?))
     }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says by panicking what is wrong")]
 
 mod idempotency;
+mod operate;
 mod projections;
 mod rows;
 mod service;
