@@ -15,6 +15,7 @@ use sqlx::{PgConnection, PgPool};
 
 use crate::Postgres;
 use crate::error::translate;
+use crate::lost::unknown_commit;
 use crate::row::Query;
 
 /// Statements must not depend on what the planner believes of a table that nobody analysed; waits are bounded, and a
@@ -221,10 +222,20 @@ impl Tries<'_> {
         self.committing = true;
     }
 
+    /// Whether a commit was sent that may have taken hold, and must not be sent again.
+    fn lost_commit(&self, error: &Error) -> bool {
+        let unanswered = is_passing(error) && error.code().descriptor().class != Class::Contention;
+        self.committing && !self.repeatable && unanswered
+    }
+
+    /// The error that the caller is told.
+    pub(crate) fn told(&self, error: Error) -> Error {
+        if self.lost_commit(&error) { unknown_commit(error) } else { error }
+    }
+
     /// Whether to try again after this failure; waits before it says yes.
     pub(crate) async fn again(&mut self, error: &Error) -> bool {
-        let lost_commit = self.committing && error.code().descriptor().class != Class::Contention;
-        if !is_passing(error) || (lost_commit && !self.repeatable) {
+        if !is_passing(error) || self.lost_commit(error) {
             return false;
         }
         let clock = &self.store.inner.clock;

@@ -3,6 +3,7 @@
 use onefold_core::Error;
 use onefold_core::error::{DATABASE_BUSY, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::persistence::{Constraints, Fault};
+use sqlx::postgres::PgSeverity;
 
 /// What went wrong on a connection, for [`Constraints`].
 ///
@@ -27,6 +28,12 @@ pub fn fault(error: &sqlx::Error) -> Fault {
         // A row that does not fit what is read from it, a value that cannot be sent: defects, not outages.
         (None, _) => Fault::Other { state: "DRIVER".into() },
     }
+}
+
+/// Whether a commit that failed so may have taken hold: the server did not answer, or ended the session over it.
+pub(crate) fn leaves_commit_unknown(cause: &sqlx::Error) -> bool {
+    let said = cause.as_database_error().map(|said| said.downcast_ref::<sqlx::postgres::PgDatabaseError>().severity());
+    matches!(said, None | Some(PgSeverity::Fatal | PgSeverity::Panic)) || fault(cause).leaves_commit_unknown()
 }
 
 /// A failure of one of our own statements.

@@ -54,7 +54,7 @@ impl Keep for Postgres {
             loop {
                 match store.answered(store.reconcile_all(&answers, &mut tries)).await {
                     Err(error) if tries.again(&error).await => {}
-                    ended => return ended,
+                    ended => return ended.map_err(|error| tries.told(error)),
                 }
             }
         }))
@@ -67,7 +67,7 @@ impl Keep for Postgres {
             loop {
                 match store.answered(store.resolve_all(&requests, &mut tries)).await {
                     Err(error) if tries.again(&error).await => {}
-                    ended => return ended,
+                    ended => return ended.map_err(|error| tries.told(error)),
                 }
             }
         }))

@@ -20,6 +20,7 @@
 //! | `look` | find, list, timeline, incidents |
 //! | `share` | pinned kinds, tokens, who looked |
 //! | `once`, `transaction` | the user's own transaction |
+//! | `lost` | a commit whose answer was lost |
 //! | `write` | rows under lock, and carrying transitions out |
 //! | `row` | columns and entries |
 //! | `clock` | the server's time |
@@ -33,6 +34,7 @@ mod fresh;
 mod hold;
 mod keep;
 mod look;
+mod lost;
 mod migrate;
 mod once;
 mod open;

@@ -70,7 +70,12 @@ impl Transact for Postgres {
 
 impl Postgres {
     /// Takes the operation until the transaction ends; false when another one still has it after the wait.
-    async fn take_operation(&self, connection: &mut PgConnection, key: &OperationKey, wait: Duration) -> Result<bool> {
+    pub(crate) async fn take_operation(
+        &self,
+        connection: &mut PgConnection,
+        key: &OperationKey,
+        wait: Duration,
+    ) -> Result<bool> {
         let clock = &self.inner.clock;
         let give_up = clock.monotonic().saturating_add(wait);
         loop {

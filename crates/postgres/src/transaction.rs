@@ -10,30 +10,48 @@ use sqlx::PgConnection;
 
 use crate::Postgres;
 use crate::connected::InUse;
-use crate::error::translate;
+use crate::error::{leaves_commit_unknown, translate};
 
 /// A transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
 pub struct Tx {
+    store: Postgres,
     transaction: sqlx::Transaction<'static, sqlx::Postgres>,
     _in_use: InUse,
 }
 
 impl Tx {
-    /// Commits; the answer comes after the commit is durable. An error means that nobody knows whether it was.
+    /// Commits; the answer comes after the commit is durable.
     ///
-    /// A transaction in which a statement failed, and whose error was not passed on, commits nothing and says so.
+    /// Where the answer is lost and an operation was performed in here with `once_in`, the ledger is asked for it on
+    /// another connection, and the answer is certain. Else, or where the ledger cannot be asked either, the error is
+    /// `COMMIT_UNKNOWN`. A transaction in which a statement failed, and whose error was not passed on, commits nothing
+    /// and says so.
     pub async fn commit(mut self) -> Result<()> {
-        // To COMMIT itself such a transaction answers as if all were well.
-        if let Err(cause) = sqlx::raw_sql("SAVEPOINT onefold_commit").execute(&mut *self.transaction).await {
-            return Err(not_committed(cause));
-        }
-        self.transaction.commit().await.map_err(translate)
+        // To COMMIT itself a transaction in which a statement failed answers as if all were well; to this it does not.
+        let performed = match performed_in(&mut self.transaction).await {
+            Ok(performed) => performed,
+            Err(cause) => return Err(not_committed(cause)),
+        };
+        let (store, transaction) = (self.store, self.transaction);
+        let lost = match store.answered(async { Ok(transaction.commit().await) }).await {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(cause)) if !leaves_commit_unknown(&cause) => return Err(translate(cause)),
+            Ok(Err(cause)) => translate(cause),
+            Err(late) => late,
+        };
+        store.after_lost_commit(performed.as_deref(), lost).await
     }
 
     /// Takes everything back.
     pub async fn rollback(self) -> Result<()> {
         self.transaction.rollback().await.map_err(translate)
     }
+}
+
+/// What the transaction remembers of an operation that it performed.
+async fn performed_in(connection: &mut PgConnection) -> sqlx::Result<Option<String>> {
+    let found = sqlx::raw_sql("SELECT current_setting('onefold.performed', true)").fetch_one(connection).await?;
+    sqlx::Row::try_get(&found, 0)
 }
 
 fn not_committed(cause: sqlx::Error) -> Error {
@@ -68,13 +86,13 @@ impl Postgres {
         let store = self.clone();
         let begun = Self::detached(async move { store.inner.connected.begin_users().await });
         let (transaction, in_use) = Box::pin(self.answered(begun)).await?;
-        Ok(Tx { transaction, _in_use: in_use })
+        Ok(Tx { store: self.clone(), transaction, _in_use: in_use })
     }
 
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
     ///
-    /// What may only happen after the commit takes the [`Committed`] token. A commit whose answer was lost is an error
-    /// and never run again: nobody knows whether it took hold.
+    /// What may only happen after the commit takes the [`Committed`] token. A commit whose answer was lost is never run
+    /// again: see [`Tx::commit`].
     pub async fn transaction<T>(&self, work: impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut runs = 1;
         loop {

@@ -4,7 +4,8 @@ use std::io::Write as _;
 
 use onefold_core::Error;
 use onefold_core::error::{
-    CONFIGURATION_INVALID, Class, DECLARATION_INVALID, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN, POLICY_NOT_ALLOWED,
+    COMMIT_UNKNOWN, CONFIGURATION_INVALID, Class, DECLARATION_INVALID, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN,
+    POLICY_NOT_ALLOWED,
 };
 
 /// How a command ends; the number is what a shell sees.
@@ -48,6 +49,9 @@ impl Exit {
         }
         if error.code() == OUTPUT_NOT_WRITTEN {
             return Self::OutputLost;
+        }
+        if error.code() == COMMIT_UNKNOWN {
+            return Self::Unknown;
         }
         match error.code().descriptor().class {
             Class::Validation | Class::Contract => Self::BadData,

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use onefold_core::error::DATABASE_BUSY;
+use onefold_core::error::{COMMIT_UNKNOWN, DATABASE_BUSY};
 use onefold_core::persistence::rerun_after;
 use onefold_core::ports::Committed;
 use onefold_core::{Error, Result};
@@ -10,7 +10,7 @@ use sqlx::SqliteConnection;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Sqlite;
-use crate::error::translate_sqlx;
+use crate::error::{fault, translate_sqlx};
 
 /// A write transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
 pub struct Tx {
@@ -20,14 +20,24 @@ pub struct Tx {
 
 impl Tx {
     /// Commits; the answer comes after the commit is durable.
+    ///
+    /// A commit that the disk failed on is `COMMIT_UNKNOWN`: what was written of it may be found after a crash.
     pub async fn commit(self) -> Result<()> {
-        self.transaction.commit().await.map_err(translate_sqlx)
+        self.transaction.commit().await.map_err(|cause| {
+            let unknown = fault(&cause).leaves_commit_unknown();
+            let error = translate_sqlx(cause);
+            if unknown { unknown_commit(error) } else { error }
+        })
     }
 
     /// Takes everything back.
     pub async fn rollback(self) -> Result<()> {
         self.transaction.rollback().await.map_err(translate_sqlx)
     }
+}
+
+fn unknown_commit(cause: Error) -> Error {
+    Error::new(COMMIT_UNKNOWN, "the disk failed during a commit; it is unknown whether it took hold").caused_by(cause)
 }
 
 impl Deref for Tx {

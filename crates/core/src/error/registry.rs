@@ -207,6 +207,12 @@ crate::codes! {
         first_check "the database's process, disk and connections",
         safe_action "try again later with the same id",
         escalation "the platform team";
+    /// It is unknown whether the commit took hold
+    COMMIT_UNKNOWN: Dependency, status 503, retry OnlyIfIdempotent, owner Application, visible Redacted;
+        summary "the connection was lost while a commit was under way, and whether it took hold could not be found out",
+        first_check "look in the database for what the transaction writes",
+        safe_action "do not run it again blindly: send the same request with the same id, or look first",
+        escalation "the application's team; the platform team for the lost connection";
     /// The database is busy
     DATABASE_BUSY: Contention, status 503, retry AfterBackoff, owner Application, visible Redacted;
         summary "another connection held the database's write transaction for longer than the wait that is configured",
@@ -224,6 +230,12 @@ crate::codes! {
         summary "the database does not allow writing",
         first_check "a file: its owner and mode, its folder's, and how the disk is mounted; a server: whether it is a standby, and its default_transaction_read_only",
         safe_action "give this user write permission on file and folder, or name the primary server; then start again",
+        escalation "the platform team";
+    /// A line of an archive is damaged
+    ARCHIVE_DAMAGED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "a line of an archive is cut, changed, or in a format of a newer version",
+        first_check "the file and line that the message names, and the disk that they are on",
+        safe_action "read the other lines, which are whole; restore the file from a copy",
         escalation "the platform team";
     /// The database is damaged
     DATABASE_CORRUPT: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;

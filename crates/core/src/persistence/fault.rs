@@ -118,6 +118,30 @@ impl Fault {
         }
     }
 
+    /// Whether a commit that ended so may have taken hold all the same: the database did not say that it took it back.
+    pub fn leaves_commit_unknown(&self) -> bool {
+        match self {
+            Self::ConnectionFailure | Self::Shutdown | Self::Damaged => true,
+            // What the driver could not read may have been a yes.
+            Self::Other { state } => matches!(&**state, "40003" | "DRIVER"),
+            Self::UniqueViolation { .. }
+            | Self::ForeignKeyViolation { .. }
+            | Self::CheckViolation { .. }
+            | Self::NotNullViolation { .. }
+            | Self::Raised { .. }
+            | Self::SerializationFailure
+            | Self::DeadlockDetected
+            | Self::RowsHeld
+            | Self::OutOfSpace
+            | Self::TooManyConnections
+            | Self::QueryCancelled
+            | Self::ReadOnly
+            | Self::LoginRefused
+            | Self::NoSuchDatabase
+            | Self::NotAllowed => false,
+        }
+    }
+
     /// The constraint that was broken.
     pub fn constraint(&self) -> Option<&str> {
         match self {
@@ -140,6 +164,24 @@ impl Fault {
             | Self::NotAllowed
             | Self::Damaged
             | Self::Other { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_is_unknown_only_where_the_database_did_not_take_it_back() {
+        for state in ["08006", "08007", "40003", "57P01", "57P02", "58030", "XX001"] {
+            assert!(Fault::of_sql_state(state, None).leaves_commit_unknown(), "{state}");
+        }
+        for state in ["23505", "23503", "40001", "40P01", "53100", "57014", "25006", "P0001"] {
+            assert!(!Fault::of_sql_state(state, None).leaves_commit_unknown(), "{state}");
+        }
+        for (extended, unknown) in [(10, true), (1034, true), (13, false), (5, false), (787, false)] {
+            assert_eq!(Fault::of_sqlite(extended, None).leaves_commit_unknown(), unknown, "{extended}");
         }
     }
 }

@@ -16,6 +16,7 @@ mod faults;
 mod full;
 mod harness;
 mod load;
+mod lost;
 mod once;
 mod outages;
 mod pitfalls;

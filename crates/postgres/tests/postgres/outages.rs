@@ -8,7 +8,7 @@ use onefold_conformance::kinds::escalates;
 use onefold_conformance::random::seed;
 use onefold_conformance::scene::{granted, key};
 use onefold_core::effect::Terms;
-use onefold_core::error::{DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
+use onefold_core::error::{COMMIT_UNKNOWN, DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::ledger::{ClaimRequest, Status};
 use onefold_core::persistence::Constraints;
 use onefold_core::ports::Look as _;
@@ -164,7 +164,7 @@ async fn a_transaction_that_was_given_up_is_not_open_when_the_server_answers_aga
     until("no transaction is open", async || (behind.idle_in_transaction().await == 0).then_some(())).await;
 }
 
-/// Nobody knows whether it took hold, so it is told and not run again.
+/// It is unknown whether it took hold, so that is what is told, and it is not run again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_users_transaction_whose_commit_is_not_answered_is_never_run_again() {
     let behind = behind().await;
@@ -179,7 +179,7 @@ async fn a_users_transaction_whose_commit_is_not_answered_is_never_run_again() {
         inserted.map(drop).map_err(|cause| told(&cause))
     };
     let error = behind.store.transaction(work).await.unwrap_err();
-    assert_eq!((error.code(), runs.load(Ordering::SeqCst)), (DATABASE_UNAVAILABLE, 1), "{error}");
+    assert_eq!((error.code(), runs.load(Ordering::SeqCst)), (COMMIT_UNKNOWN, 1), "{error}");
     let kept: i64 = sqlx::query_scalar("SELECT count(*) FROM notes").fetch_one(&mut looking).await.unwrap();
     assert_eq!(kept, 1, "this one had taken hold");
     behind.cutter.lose(0, 0);

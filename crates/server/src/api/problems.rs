@@ -53,6 +53,7 @@ const LEASE: &[Code] = &[
 const OUTCOME: &[Code] = &[codes::OUTCOME_CONFLICT, codes::OUTCOME_NOT_RECORDED];
 const EVIDENCE: &[Code] = &[codes::EVIDENCE_REQUIRED];
 const DECISION: &[Code] = &[codes::RESOLUTION_REFUSED];
+const COMMIT: &[Code] = &[codes::COMMIT_UNKNOWN];
 const PAGE: &[Code] = &[codes::ROUTE_NOT_FOUND];
 const ARCHIVE: &[Code] = &[codes::STORE_UNAVAILABLE];
 
@@ -72,9 +73,9 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
         "get_operation" | "timeline" => &[TOKEN, STORE, PARAMETERS, OPERATION],
         "result" => &[TOKEN, STORE, ROLE, PARAMETERS, OPERATION],
         "get_incident" => &[TOKEN, STORE, PARAMETERS, INCIDENT],
-        "resolve" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, EVIDENCE],
-        "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION],
-        "resolve_many" | "retry_many" | "ask_many" => &[TOKEN, STORE, ROLE, BODY, NAMES, KIND, OPERATION],
+        "resolve" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, EVIDENCE, COMMIT],
+        "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, COMMIT],
+        "resolve_many" | "retry_many" | "ask_many" => &[TOKEN, STORE, ROLE, BODY, NAMES, KIND, OPERATION, COMMIT],
         "prune" => &[TOKEN, STORE, ROLE, BODY, ARCHIVE],
         // `health` asks nobody.
         _ => &[],
