@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onefold_core::Timestamp;
+use onefold_core::clock::{ClockHistory, ClockWatch, Confirmation};
 use onefold_core::error::{DATABASE_IN_USE, Error, Result};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::incident::Incident;
@@ -28,6 +29,8 @@ pub struct Model {
     clock: Arc<dyn Clock>,
     keyring: Arc<Keyring>,
     data: Arc<Mutex<Data>>,
+    /// What this opening of it has seen of the time.
+    watch: Arc<Mutex<ClockWatch>>,
 }
 
 /// What the model remembers.
@@ -35,6 +38,8 @@ pub struct Model {
 struct Data {
     /// The highest time seen, and the monotonic clock then.
     last: Option<(Timestamp, std::time::Duration)>,
+    /// What is known of the time.
+    history: Option<ClockHistory>,
     seq: i64,
     entries: HashMap<OperationKey, (i64, Entry)>,
     attempts: BTreeMap<(OperationKey, u64), Attempt>,
@@ -49,7 +54,24 @@ struct Data {
 impl Model {
     /// A model that shares these keys.
     pub fn new(clock: Arc<dyn Clock>, keyring: Arc<Keyring>) -> Self {
-        Self { clock, keyring, data: Arc::default() }
+        Self::on(clock, keyring, Arc::default())
+    }
+
+    /// The model that this data belongs to, opened now.
+    fn on(clock: Arc<dyn Clock>, keyring: Arc<Keyring>, data: Arc<Mutex<Data>>) -> Self {
+        let (now, steady) = (clock.now(), clock.boot());
+        let begins = ClockHistory { confirmed: now, candidate: None };
+        let history = *data.lock().unwrap_or_else(PoisonError::into_inner).history.get_or_insert(begins);
+        Self { clock, keyring, data, watch: Arc::new(Mutex::new(ClockWatch::begin(history, now, steady))) }
+    }
+
+    fn look_at_clock(&self) -> Confirmation {
+        let mut data = self.data();
+        let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        let begins = ClockHistory { confirmed: self.clock.now(), candidate: None };
+        let look = watch.look(data.history.unwrap_or(begins), self.clock.now(), self.clock.boot());
+        (data.history, *watch) = (Some(look.history), look.watch);
+        look.confirmation
     }
 
     fn data(&self) -> MutexGuard<'_, Data> {
@@ -165,6 +187,6 @@ impl Harness for ModelHarness {
         let mut held = data.lock().unwrap_or_else(PoisonError::into_inner);
         held.last = held.last.map(|(at, _)| (at, clock.monotonic()));
         drop(held);
-        Model { clock, keyring, data }
+        Model::on(clock, keyring, data)
     }
 }

@@ -3,11 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use onefold_core::Timestamp;
+use onefold_core::archive::{ArchiveRecord, Deletion, History};
+use onefold_core::clock::{CONFIRM_FOR, Confirmation};
 use onefold_core::effect::{Retention, Terms};
-use onefold_core::error::{Error, Result, STORE_UNAVAILABLE};
-use onefold_core::ledger::{Claim, Digest, Entry, Status, StoredResult};
-use onefold_core::operation::KindName;
-use onefold_core::ports::{Archive, Keep as _, Look as _, PruneRequest, Pruned};
+use onefold_core::error::{CLOCK_NOT_CONFIRMED, Error, Result, STORE_UNAVAILABLE};
+use onefold_core::ledger::{Claim, Digest, Note, Resolution, Status, StoredResult, Verb};
+use onefold_core::operation::{KindName, OperationKey};
+use onefold_core::ports::{Archive, Keep as _, Look as _, PruneRequest, Pruned, Share as _, Store};
 use onefold_core::retry::Category;
 
 use crate::harness::Harness;
@@ -25,8 +28,8 @@ fn results(terms: &Terms, result_for: Duration) -> (KindName, Retention) {
     (terms.kind.clone(), Retention { result_for: Some(result_for), ..Retention::default() })
 }
 
-fn all_of(rules: Vec<(KindName, Retention)>) -> PruneRequest {
-    PruneRequest { rules, limit: 100, archive: None, dry_run: false }
+async fn all_of<H: Harness>(scene: &Scene<H>, rules: Vec<(KindName, Retention)>) -> PruneRequest {
+    PruneRequest { by: scene.confirmed().await, rules, limit: 100, archive: None, dry_run: false }
 }
 
 async fn pruned<H: Harness>(scene: &Scene<H>, request: PruneRequest) -> Pruned {
@@ -46,11 +49,11 @@ pub async fn a_settled_operation_is_forgotten_when_its_time_is_over<H: Harness>(
     let lease = scene.grant(&terms, "B").await;
     scene.record(&terms, &lease, rejected()).await;
     scene.wait(DAY - SECOND);
-    assert_eq!(pruned(&scene, all_of(vec![ids(&terms, DAY)])).await, Pruned::default());
+    assert_eq!(pruned(&scene, all_of(&scene, vec![ids(&terms, DAY)]).await).await, Pruned::default());
     assert!(matches!(scene.claim(scene.claim_of(&terms, "A")).await, Claim::Replay(_)));
     scene.wait(SECOND);
     let both = Pruned { operations: 2, ..Pruned::default() };
-    assert_eq!(pruned(&scene, all_of(vec![ids(&terms, DAY)])).await, both);
+    assert_eq!(pruned(&scene, all_of(&scene, vec![ids(&terms, DAY)]).await).await, both);
     for id in ["A", "B"] {
         assert_eq!(scene.find(&key(&terms, id)).await, None);
         assert_eq!(scene.store().timeline(key(&terms, id)).await.expect("read"), None);
@@ -91,7 +94,7 @@ pub async fn what_is_open_is_never_forgotten<H: Harness>() {
     scene.wait(1000 * DAY);
     let rules = [reruns(), escalates(), asks()];
     let rules = rules.iter().flat_map(|terms| [ids(terms, DAY), results(terms, DAY)]).collect();
-    assert_eq!(pruned(&scene, all_of(rules)).await, Pruned::default());
+    assert_eq!(pruned(&scene, all_of(&scene, rules).await).await, Pruned::default());
     for (key, before) in keys.iter().zip(before) {
         assert_eq!(scene.entry(key).await, before, "{key}");
     }
@@ -109,11 +112,11 @@ pub async fn a_dry_run_changes_nothing<H: Harness>() {
     let request = PruneRequest {
         dry_run: true,
         archive: Some(Arc::new(kept.clone())),
-        ..all_of(vec![ids(&terms, DAY), results(&other, DAY)])
+        ..all_of(&scene, vec![ids(&terms, DAY), results(&other, DAY)]).await
     };
     assert_eq!(pruned(&scene, request).await, Pruned { operations: 1, results: 1, more: false });
     assert_eq!((scene.entry(&key(&terms, "A")).await, scene.entry(&key(&other, "B")).await), before);
-    assert!(kept.entries().is_empty());
+    assert!(kept.lines().is_empty());
 }
 
 /// A result is dropped before its id: a duplicate is told so, and never performed again.
@@ -124,8 +127,8 @@ pub async fn a_result_is_dropped_and_its_id_stays<H: Harness>() {
     scene.wait(DAY);
     let rule = Retention { result_for: Some(DAY), id_for: Some(2 * DAY), redelivery_for: None };
     let rules = vec![(terms.kind.clone(), rule)];
-    assert_eq!(pruned(&scene, all_of(rules.clone())).await, Pruned { results: 1, ..Pruned::default() });
-    assert_eq!(pruned(&scene, all_of(rules.clone())).await, Pruned::default(), "it is dropped once");
+    assert_eq!(pruned(&scene, all_of(&scene, rules.clone()).await).await, Pruned { results: 1, ..Pruned::default() });
+    assert_eq!(pruned(&scene, all_of(&scene, rules.clone()).await).await, Pruned::default(), "it is dropped once");
     let digest = StoredResult::Digest {
         content_type: Some(Arc::from("application/json")),
         bytes: 7,
@@ -137,7 +140,7 @@ pub async fn a_result_is_dropped_and_its_id_stays<H: Harness>() {
         other => panic!("{other:?}"),
     }
     scene.wait(DAY);
-    assert_eq!(pruned(&scene, all_of(rules)).await, Pruned { operations: 1, ..Pruned::default() });
+    assert_eq!(pruned(&scene, all_of(&scene, rules).await).await, Pruned { operations: 1, ..Pruned::default() });
 }
 
 /// A kind without a rule is kept.
@@ -147,8 +150,11 @@ pub async fn a_kind_without_a_rule_is_kept<H: Harness>() {
     done(&scene, &terms, "A").await;
     done(&scene, &other, "B").await;
     scene.wait(1000 * DAY);
-    assert_eq!(pruned(&scene, all_of(vec![(terms.kind.clone(), Retention::default())])).await, Pruned::default());
-    assert_eq!(pruned(&scene, all_of(vec![ids(&terms, DAY)])).await.operations, 1);
+    assert_eq!(
+        pruned(&scene, all_of(&scene, vec![(terms.kind.clone(), Retention::default())]).await).await,
+        Pruned::default()
+    );
+    assert_eq!(pruned(&scene, all_of(&scene, vec![ids(&terms, DAY)]).await).await.operations, 1);
     assert!(scene.find(&key(&other, "B")).await.is_some());
 }
 
@@ -163,7 +169,7 @@ pub async fn a_prune_takes_slices_and_says_that_there_is_more<H: Harness>() {
     scene.wait(DAY);
     let mut slices = Vec::new();
     loop {
-        let request = PruneRequest { limit: 3, ..all_of(vec![ids(&terms, DAY), results(&other, DAY)]) };
+        let request = PruneRequest { limit: 3, ..all_of(&scene, vec![ids(&terms, DAY), results(&other, DAY)]).await };
         let slice = pruned(&scene, request).await;
         assert!(slice.operations + slice.results <= 3, "{slice:?}");
         slices.push((slice.operations, slice.results));
@@ -175,40 +181,177 @@ pub async fn a_prune_takes_slices_and_says_that_there_is_more<H: Harness>() {
     assert_eq!(total, (4, 4), "{slices:?}");
 }
 
-/// An archive that remembers what it was given, or refuses it.
+/// An archive that remembers the lines it was given, or refuses them.
 #[derive(Clone, Default)]
 struct Kept {
-    entries: Arc<Mutex<Vec<Entry>>>,
+    lines: Arc<Mutex<Vec<String>>>,
     refuses: bool,
 }
 
 impl Kept {
-    fn entries(&self) -> Vec<Entry> {
-        self.entries.lock().expect("no panic while it is written").clone()
+    fn lines(&self) -> Vec<String> {
+        self.lines.lock().expect("no panic while it is written").clone()
+    }
+
+    /// What the lines say, read back.
+    fn records(&self) -> Vec<ArchiveRecord> {
+        self.lines().iter().map(|line| ArchiveRecord::parse(line).expect("the line is read back")).collect()
     }
 }
 
 impl Archive for Kept {
-    fn keep(&self, entries: &[Entry]) -> Result<()> {
+    fn keep(&self, deletion: &Deletion) -> Result<()> {
         if self.refuses {
             return Err(Error::new(STORE_UNAVAILABLE, "the archive has no room"));
         }
-        self.entries.lock().expect("no panic while it is written").extend_from_slice(entries);
+        let lines: Result<Vec<_>> = deletion.records().iter().map(ArchiveRecord::to_line).collect();
+        self.lines.lock().expect("no panic while it is written").extend(lines?);
         Ok(())
     }
 }
 
-/// What is deleted is in the archive, whole.
-pub async fn the_archive_has_what_was_deleted<H: Harness>() {
+/// An operation with everything that can be stored of one: a lost attempt, an incident that a person closed, somebody who
+/// looked, and a result that is not text.
+async fn eventful<H: Harness>(scene: &Scene<H>, terms: &Arc<Terms>, id: &str) -> OperationKey {
+    let lost = scene.lost(terms, id).await;
+    let verb = Verb::Resolve(Resolution::DidNotHappen { force: true });
+    scene.resolve(terms, id, "ada", verb).await.expect("the person is believed");
+    let note = Note {
+        at: scene.now(),
+        who: Arc::from("ada"),
+        what: Arc::from("looked at the result"),
+        why: None,
+        fence: lost.fence,
+    };
+    scene.store().witness(lost.key.clone(), note).await.expect("the note is added");
+    let lease = scene.grant(terms, id).await;
+    scene.record(terms, &lease, completed(b"\xff\xfe\x00 not text")).await;
+    lost.key
+}
+
+/// Everything that is deleted is in the archive: what the lines say, read back, is what the store said before.
+pub async fn the_archive_has_everything_that_was_deleted<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let key = eventful(&scene, &terms, "A").await;
+    let mut incidents = scene.incidents_of(&key).await;
+    incidents.reverse();
+    let before = (scene.entry(&key).await, scene.timeline(&key).await, incidents);
+    assert!(before.1.len() >= 6 && before.2.len() == 1, "{before:?}");
+    scene.wait(DAY);
+    let kept = Kept::default();
+    let request =
+        PruneRequest { archive: Some(Arc::new(kept.clone())), ..all_of(&scene, vec![ids(&terms, DAY)]).await };
+    assert_eq!(pruned(&scene, request).await.operations, 1);
+    let (mut entry, mut attempts, mut notes, mut incidents) = (None, Vec::new(), Vec::new(), Vec::new());
+    for record in kept.records() {
+        assert_eq!(record.key(), key);
+        match record {
+            ArchiveRecord::Operation(one) => entry = Some(*one),
+            ArchiveRecord::Attempt(attempt) => attempts.push(*attempt),
+            ArchiveRecord::Note(_, note) => notes.push(note),
+            ArchiveRecord::Incident(incident) => incidents.push(*incident),
+            ArchiveRecord::Result(..) => panic!("nobody dropped a result alone"),
+        }
+    }
+    let history = History { entry: entry.expect("the operation is archived"), attempts, notes, incidents };
+    assert_eq!((history.entry.clone(), history.timeline(), history.incidents), before);
+}
+
+/// A result that is dropped alone is in the archive, bytewise.
+pub async fn the_archive_has_the_results_that_were_dropped<H: Harness>() {
+    let scene = Scene::<H>::new().await;
+    let terms = escalates();
+    let bytes = b"\xff\xfe\x00 not text";
+    let lease = scene.grant(&terms, "A").await;
+    scene.record(&terms, &lease, completed(bytes)).await;
+    let before = scene.entry(&lease.key).await.result;
+    scene.wait(DAY);
+    let kept = Kept::default();
+    let request =
+        PruneRequest { archive: Some(Arc::new(kept.clone())), ..all_of(&scene, vec![results(&terms, DAY)]).await };
+    assert_eq!(pruned(&scene, request).await.results, 1);
+    assert_eq!(kept.records(), [ArchiveRecord::Result(lease.key, before.expect("it had a result"))]);
+}
+
+/// An archive during whose writing somebody looks at an operation.
+struct Looked<S> {
+    kept: Kept,
+    store: Arc<S>,
+    key: OperationKey,
+    at: Timestamp,
+}
+
+impl<S: Store> Archive for Looked<S> {
+    fn keep(&self, deletion: &Deletion) -> Result<()> {
+        self.kept.keep(deletion)?;
+        let note = Note { at: self.at, who: Arc::from("bob"), what: Arc::from("looked"), why: None, fence: 1 };
+        tokio::runtime::Handle::current().block_on(self.store.witness(self.key.clone(), note))
+    }
+}
+
+/// What was said while the archive was written is not in it, so it is not deleted.
+pub async fn what_is_not_in_the_archive_is_not_deleted<H: Harness>() {
     let scene = Scene::<H>::new().await;
     let terms = escalates();
     done(&scene, &terms, "A").await;
-    let entry = scene.entry(&key(&terms, "A")).await;
+    let key = key(&terms, "A");
     scene.wait(DAY);
     let kept = Kept::default();
-    let request = PruneRequest { archive: Some(Arc::new(kept.clone())), ..all_of(vec![ids(&terms, DAY)]) };
+    let looked = Looked { kept: kept.clone(), store: Arc::clone(scene.store()), key: key.clone(), at: scene.now() };
+    let request = PruneRequest { archive: Some(Arc::new(looked)), ..all_of(&scene, vec![ids(&terms, DAY)]).await };
+    assert_eq!(pruned(&scene, request).await.operations, 0);
+    let story = scene.story(&key).await;
+    assert!(story.iter().any(|line| line.contains("bob: looked")), "{story:?}");
+    let request =
+        PruneRequest { archive: Some(Arc::new(kept.clone())), ..all_of(&scene, vec![ids(&terms, DAY)]).await };
     assert_eq!(pruned(&scene, request).await.operations, 1);
-    assert_eq!(kept.entries(), [entry]);
+    assert!(kept.lines().iter().any(|line| line.contains("bob")), "{:?}", kept.lines());
+}
+
+/// A time of day that is 60 days ahead for seconds deletes nothing, in a process that looks on and in one that starts.
+pub async fn a_clock_that_jumps_ahead_for_seconds_deletes_nothing<H: Harness>() {
+    let mut scene = Scene::<H>::new().await;
+    let terms = financial();
+    done(&scene, &terms, "A").await;
+    let rules = vec![ids(&terms, 30 * DAY), results(&terms, DAY)];
+    let right = scene.now();
+    scene.clock.set(right.plus(60 * DAY));
+    for _ in 0..3 {
+        let confirmation = scene.store().confirm_time().await.expect("the clock is looked at");
+        let Confirmation::Waiting(jump) = confirmation else { panic!("{confirmation:?}") };
+        assert_eq!(jump.error().code(), CLOCK_NOT_CONFIRMED);
+        scene.wait(SECOND);
+        scene.reopen().await;
+    }
+    scene.clock.set(right.plus(4 * SECOND));
+    scene.reopen().await;
+    let request = all_of(&scene, rules).await;
+    assert_eq!(request.by.at(), scene.now());
+    assert_eq!(pruned(&scene, request).await, Pruned::default());
+    match scene.claim(scene.claim_of(&terms, "A")).await {
+        Claim::Replay(replay) => assert!(matches!(replay.result, Some(StoredResult::Kept { .. })), "{replay:?}"),
+        other => panic!("it would be performed again: {other:?}"),
+    }
+}
+
+/// A time that lasts is believed: after a while by the clock that never goes back, or on the next start.
+pub async fn a_clock_that_was_right_is_confirmed<H: Harness>() {
+    let mut scene = Scene::<H>::new().await;
+    let right = scene.now();
+    scene.clock.set(right.plus(60 * DAY));
+    assert!(matches!(scene.store().confirm_time().await, Ok(Confirmation::Waiting(_))));
+    scene.wait(CONFIRM_FOR);
+    assert_eq!(scene.confirmed().await.at(), scene.now());
+    for _ in 0..2 {
+        // A store that was out of use for a month.
+        scene.wait(30 * DAY);
+        scene.reopen().await;
+        assert!(matches!(scene.store().confirm_time().await, Ok(Confirmation::Waiting(_))));
+        scene.wait(CONFIRM_FOR);
+        scene.reopen().await;
+        assert_eq!(scene.confirmed().await.at(), scene.now());
+    }
 }
 
 /// The archive is written first: when it refuses, nothing is deleted.
@@ -220,7 +363,8 @@ pub async fn a_failing_archive_deletes_nothing<H: Harness>() {
     let before = (scene.entry(&key(&terms, "A")).await, scene.entry(&key(&other, "B")).await);
     scene.wait(DAY);
     let refuses: Arc<dyn Archive> = Arc::new(Kept { refuses: true, ..Kept::default() });
-    let request = PruneRequest { archive: Some(refuses), ..all_of(vec![ids(&terms, DAY), results(&other, DAY)]) };
+    let request =
+        PruneRequest { archive: Some(refuses), ..all_of(&scene, vec![ids(&terms, DAY), results(&other, DAY)]).await };
     let error = scene.store().prune(request).await.expect_err("the archive refused");
     assert_eq!(error.code(), STORE_UNAVAILABLE);
     assert_eq!((scene.entry(&key(&terms, "A")).await, scene.entry(&key(&other, "B")).await), before);
@@ -235,7 +379,7 @@ pub async fn a_forgotten_operation_takes_its_history_along<H: Harness>() {
     done(&scene, &financial(), "A").await;
     assert_eq!(scene.incidents_of(&lease.key).await.len(), 1);
     scene.wait(DAY);
-    assert_eq!(pruned(&scene, all_of(vec![ids(&terms, DAY)])).await.operations, 1);
+    assert_eq!(pruned(&scene, all_of(&scene, vec![ids(&terms, DAY)]).await).await.operations, 1);
     assert!(scene.incidents_of(&lease.key).await.is_empty());
     scene.grant(&terms, "A").await;
     assert_eq!(scene.story(&lease.key).await.len(), 1, "the new operation begins its own story");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::Timestamp;
+use onefold_core::clock::{Confirmation, ConfirmedTime};
 use onefold_core::effect::{Kinds, Terms};
 use onefold_core::error::Result;
 use onefold_core::fingerprint::Subject;
@@ -54,6 +55,14 @@ impl<H: Harness> Scene<H> {
     /// The store itself.
     pub fn store(&self) -> &Arc<H::Store> {
         self.store.as_ref().expect("a scene has its store open")
+    }
+
+    /// The time that may delete, which is the present one unless it jumped.
+    pub async fn confirmed(&self) -> ConfirmedTime {
+        match self.store().confirm_time().await.expect("the clock is looked at") {
+            Confirmation::Confirmed(by) | Confirmation::Earlier(by, _) => by,
+            Confirmation::Waiting(jump) => panic!("{}", jump.error()),
+        }
     }
 
     /// Time goes on.

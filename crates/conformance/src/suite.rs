@@ -137,7 +137,11 @@ macro_rules! suite {
                 a_result_is_dropped_and_its_id_stays,
                 a_kind_without_a_rule_is_kept,
                 a_prune_takes_slices_and_says_that_there_is_more,
-                the_archive_has_what_was_deleted,
+                the_archive_has_everything_that_was_deleted,
+                the_archive_has_the_results_that_were_dropped,
+                what_is_not_in_the_archive_is_not_deleted,
+                a_clock_that_jumps_ahead_for_seconds_deletes_nothing,
+                a_clock_that_was_right_is_confirmed,
                 a_failing_archive_deletes_nothing,
                 a_forgotten_operation_takes_its_history_along,
             }

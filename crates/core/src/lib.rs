@@ -14,13 +14,17 @@
 //! | [`retry`] | when to try again, by failure category |
 //! | [`incident`] | the work item that a person gets |
 //! | [`error`] | the registry of error codes |
+//! | [`clock`] | which time may delete |
+//! | [`archive`] | what a prune deletes, as lines that can be read back |
 //! | [`call`] | what a failed call to the outside means |
 //! | [`declare`] | kinds declared in configuration, with the line of every mistake |
 //! | [`outcome`] | what a use case answers |
 //! | [`persistence`] | what a database failure means |
 //! | [`ports`] | what a store, a clock and a source of randomness must offer |
 
+pub mod archive;
 pub mod call;
+pub mod clock;
 pub mod declare;
 pub mod effect;
 pub mod error;

@@ -13,6 +13,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::archive::Deletion;
+use crate::clock::{Confirmation, ConfirmedTime};
 use crate::effect::{Kinds, Retention};
 use crate::error::{CodeName, Result};
 use crate::fingerprint::Keyring;
@@ -138,6 +140,8 @@ pub trait Keep: Send + Sync {
     fn reconcile(&self, answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
     /// Writes what people decided.
     fn resolve(&self, requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
+    /// Looks at the store's time, and says which time may delete.
+    fn confirm_time(&self) -> BoxFuture<'_, Result<Confirmation>>;
     /// Deletes what retention allows.
     fn prune(&self, request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;
 }
@@ -362,11 +366,13 @@ pub struct Due {
 /// What may be deleted.
 #[derive(Clone)]
 pub struct PruneRequest {
+    /// By which time.
+    pub by: ConfirmedTime,
     /// Retention per kind; a kind that is not named is kept.
     pub rules: Vec<(KindName, Retention)>,
     /// Rows a call touches at most: a prune never holds a long transaction.
     pub limit: usize,
-    /// Where deleted operations are written first.
+    /// Where everything that is deleted is written first.
     pub archive: Option<Arc<dyn Archive>>,
     /// Count, but change nothing.
     pub dry_run: bool,
@@ -385,8 +391,8 @@ pub struct Pruned {
 
 /// Keeps what a prune deletes.
 pub trait Archive: Send + Sync {
-    /// Writes these durably; the rows are deleted only after it said yes.
-    fn keep(&self, entries: &[Entry]) -> Result<()>;
+    /// Writes these durably; the rows are deleted only after it said yes, and only as they were written. It may block.
+    fn keep(&self, deletion: &Deletion) -> Result<()>;
 }
 
 /// Which operations.

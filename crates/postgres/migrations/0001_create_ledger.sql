@@ -129,3 +129,12 @@ CREATE TABLE onefold_keys (
     secret bytea NOT NULL CHECK (octet_length(secret) = 32),
     created_at bigint NOT NULL
 );
+
+-- Shared too: the time that was confirmed last, which alone deletes anything, and a later one that was not confirmed.
+CREATE TABLE onefold_clock (
+    id bigint PRIMARY KEY CHECK (id = 1),
+    confirmed bigint NOT NULL,
+    candidate bigint
+);
+
+INSERT INTO onefold_clock (id, confirmed) VALUES (1, 0);

@@ -3,8 +3,15 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use onefold_core::Timestamp;
+use onefold_core::clock::{ClockHistory, ClockLook, ClockWatch, Confirmation};
 use onefold_core::ports::Clock;
+use onefold_core::{Result, Timestamp};
+use sqlx::{PgConnection, SqlStr};
+
+use crate::error::translate;
+use crate::sql::Sql;
+use crate::write::run;
+use crate::{Postgres, row};
 
 /// Whose time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,12 +29,29 @@ pub(crate) struct StoreClock {
     time: Time,
     /// The last time that was heard or given, and what the clocks that never go back showed then.
     last: Mutex<(Timestamp, Duration)>,
+    /// What this process has seen of the store's time, for what is deleted by it.
+    watch: Mutex<ClockWatch>,
 }
 
 impl StoreClock {
-    pub(crate) fn new(clock: Arc<dyn Clock>, time: Time, now: Timestamp) -> Self {
-        let last = Mutex::new((now, clock.boot()));
-        Self { clock, time, last }
+    pub(crate) fn new(clock: Arc<dyn Clock>, time: Time, now: Timestamp, history: ClockHistory) -> Self {
+        let steady = clock.boot();
+        let watch = Mutex::new(ClockWatch::begin(history, now, steady));
+        Self { clock, time, last: Mutex::new((now, steady)), watch }
+    }
+
+    /// Looks at the time, for what is deleted by it; `heard` is the server's.
+    pub(crate) fn look(&self, history: ClockHistory, heard: Timestamp) -> ClockLook {
+        let now = match self.time {
+            Time::Server => heard,
+            Time::Clock => self.clock.now(),
+        };
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner).look(history, now, self.clock.boot())
+    }
+
+    /// Called after the commit that stored what a look found.
+    pub(crate) fn looked(&self, look: &ClockLook) {
+        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = look.watch;
     }
 
     /// The time that a statement is given; nothing where it reads the server's.
@@ -68,4 +92,33 @@ impl StoreClock {
     pub(crate) fn monotonic(&self) -> Duration {
         self.clock.monotonic()
     }
+}
+
+impl Postgres {
+    /// Looks at the store's time, one process at a time, and says which time may delete.
+    pub(crate) async fn look_at_clock(&self) -> Result<Confirmation> {
+        let sql = &self.inner.sql;
+        let mut transaction = self.inner.connected.begin().await?;
+        let history = read_history(&mut transaction, &sql.lock_clock_history).await?;
+        let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
+        let look = self.inner.clock.look(history, row::time(&found, 0)?);
+        write_history(&mut transaction, sql, look.history).await?;
+        transaction.commit().await.map_err(translate)?;
+        self.inner.clock.looked(&look);
+        Ok(look.confirmation)
+    }
+}
+
+/// What the schema remembers of its time.
+pub(crate) async fn read_history(connection: &mut PgConnection, sql: &SqlStr) -> Result<ClockHistory> {
+    let found = row::query(sql).fetch_one(connection).await.map_err(translate)?;
+    let candidate: Option<i64> = row::get(&found, 1)?;
+    Ok(ClockHistory { confirmed: row::time(&found, 0)?, candidate: candidate.map(Timestamp::from_micros) })
+}
+
+/// Remembers it.
+pub(crate) async fn write_history(connection: &mut PgConnection, sql: &Sql, history: ClockHistory) -> Result<()> {
+    let candidate = history.candidate.map(Timestamp::as_micros);
+    let writing = row::query(&sql.confirm_time).bind(history.confirmed.as_micros()).bind(candidate);
+    run(connection, writing).await
 }

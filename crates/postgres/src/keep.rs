@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use onefold_core::clock::Confirmation;
 use onefold_core::ledger::{self, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, SweepReason};
 use onefold_core::operation::{KindName, OperationKey};
 use onefold_core::ports::{BoxFuture, Due, Keep, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
@@ -71,6 +72,11 @@ impl Keep for Postgres {
                 }
             }
         }))
+    }
+
+    fn confirm_time(&self) -> BoxFuture<'_, Result<Confirmation>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move { store.answered(store.look_at_clock()).await }))
     }
 
     fn prune(&self, request: PruneRequest) -> BoxFuture<'_, Result<Pruned>> {

@@ -4,6 +4,7 @@ use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::clock::ClockHistory;
 use onefold_core::error::{CONFIGURATION_INVALID, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
@@ -11,7 +12,7 @@ use onefold_core::{Error, Result, Timestamp};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
-use crate::clock::{StoreClock, Time};
+use crate::clock::{StoreClock, Time, read_history, write_history};
 use crate::connected::Connected;
 use crate::error::translate;
 use crate::migrate::{self, Migration};
@@ -96,11 +97,11 @@ impl Postgres {
             .after_connect(move |connection, _| watch(connection))
             .connect_lazy_with(session.connect.clone());
         let prepared = Self::detached(prepare(session.connect.clone(), options.clone()));
-        let (keyring, now) = prepared.await.map_err(|error| naming(&address, &error))?;
+        let Prepared { keyring, now, history } = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
             connected: Connected::new(pool, session.named),
             sql,
-            clock: StoreClock::new(Arc::clone(&options.clock), options.time, now),
+            clock: StoreClock::new(Arc::clone(&options.clock), options.time, now, history),
             granted: std::sync::Mutex::default(),
             faults: Arc::clone(&options.faults),
             keyring: Arc::new(keyring),
@@ -182,27 +183,35 @@ fn naming(address: &str, error: &Error) -> Error {
 
 /// Migrates, loads the keys and hears the server's time, on a connection of its own and in one transaction: a session
 /// may be lent.
-async fn prepare(connect: PgConnectOptions, options: Options) -> Result<(Keyring, Timestamp)> {
+/// What an opened database is used with.
+struct Prepared {
+    keyring: Keyring,
+    now: Timestamp,
+    history: ClockHistory,
+}
+
+async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared> {
     let schema = options.schema.as_deref();
     let sql = Sql::new(schema);
     let opening = async {
         let mut connection = connect.connect().await.map_err(translate)?;
         let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
         migrate::migrate(&mut transaction, &sql, schema, options.clock.now()).await?;
-        let keyring = load_keyring(&mut transaction, &sql, &options).await?;
+        let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
+        let now = match options.time {
+            Time::Server => row::time(&found, 0)?,
+            Time::Clock => options.clock.now(),
+        };
+        let keyring = load_keyring(&mut transaction, &sql, &options, now).await?;
         let durable = row::query(&sql.durability).fetch_one(&mut *transaction).await.map_err(translate)?;
         if !row::get::<bool>(&durable, 0)? {
             tracing::warn!(
                 "synchronous_commit or fsync is off on this database: what was acknowledged may be lost, and performed again"
             );
         }
-        let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
+        let history = read_history(&mut transaction, &sql.clock_history).await?;
         transaction.commit().await.map_err(translate)?;
-        let now = match options.time {
-            Time::Server => row::time(&found, 0)?,
-            Time::Clock => options.clock.now(),
-        };
-        Ok((keyring, now))
+        Ok(Prepared { keyring, now, history })
     };
     in_time(options.clone(), opening).await
 }
@@ -217,14 +226,16 @@ async fn in_time<T>(options: Options, work: impl Future<Output = Result<T>>) -> 
     }
 }
 
-async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Options) -> Result<Keyring> {
+async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Options, now: Timestamp) -> Result<Keyring> {
     let mut keys = read_keys(connection, sql).await?;
     if keys.is_empty() {
         let mut secret = [0; 32];
         secret[..16].copy_from_slice(&options.random.bytes());
         secret[16..].copy_from_slice(&options.random.bytes());
-        let add = row::query(&sql.add_key).bind(1_i64).bind(secret.as_slice()).bind(options.clock.now().as_micros());
+        let add = row::query(&sql.add_key).bind(1_i64).bind(secret.as_slice()).bind(now.as_micros());
         add.execute(&mut *connection).await.map_err(translate)?;
+        // A new database: its time begins here.
+        write_history(connection, sql, ClockHistory { confirmed: now, candidate: None }).await?;
         keys = read_keys(connection, sql).await?;
     }
     let mut keys = keys.into_iter();

@@ -68,6 +68,9 @@ queries! {
     add_note = "ledger/add_note";
     list_notes = "ledger/list_notes";
     count_unknown = "ledger/count_unknown";
+    attempts_of = "ledger/attempts_of";
+    notes_of = "ledger/notes_of";
+    closed_incidents = "incident/closed_of";
     find_open_incident = "incident/find_open";
     write_incident = "incident/write";
     list_incidents = "incident/list";
@@ -83,6 +86,9 @@ queries! {
     keys = "installation/keys";
     add_key = "installation/add_key";
     clock = "installation/clock";
+    clock_history = "installation/clock_history";
+    lock_clock_history = "installation/lock_clock_history";
+    confirm_time = "installation/confirm_time";
     session = "installation/session";
     durability = "installation/durability";
     schema_absent = "installation/schema_absent";
@@ -117,6 +123,7 @@ mod tests {
                     "kinds",
                     "tokens",
                     "migrations",
+                    "clock",
                     "claim",
                     "settle",
                 ];

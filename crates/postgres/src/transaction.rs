@@ -39,7 +39,7 @@ impl Tx {
             Ok(Err(cause)) => translate(cause),
             Err(late) => late,
         };
-        store.after_lost_commit(performed.as_deref(), lost).await
+        Box::pin(store.after_lost_commit(performed.as_deref(), lost)).await
     }
 
     /// Takes everything back.

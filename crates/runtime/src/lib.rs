@@ -20,11 +20,13 @@
 //! | `front` | one at a time outside, batches inside |
 //! | `recorder`, `journal` | outcomes that could not be recorded |
 //! | `sweeper`, `reconciler`, `pruner` | the loops |
+//! | `archive` | files of what was pruned |
 //! | `every` | what these loops share |
 //! | `meter` | the metrics, each named once |
 //! | `settings` | every limit and interval |
 //! | `system` | the system's clock and chance |
 
+mod archive;
 mod attempt;
 mod call;
 mod dependency;
@@ -48,6 +50,7 @@ mod shutdown;
 mod sweeper;
 mod system;
 
+pub use archive::{ArchiveReading, DamagedLine, FileArchive, read_archive};
 pub use attempt::{Attempt, Quiet, TooLate};
 pub use call::CallFailure;
 pub use dependency::{Because, Breaker, Dependency, Limits, Pass, Rate, Refused};
@@ -61,7 +64,6 @@ pub use operation::Operation;
 pub use outside::OutsideClaim;
 pub use perform::{Performed, Rejection};
 pub use performing::{Concluded, Ending, Performing, Silence, Taking};
-pub use pruner::FileArchive;
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use system::{SystemClock, SystemRandom};

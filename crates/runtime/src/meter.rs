@@ -95,6 +95,11 @@ pub(crate) fn store_error(operation: &'static str, error: &Error) {
     .increment(1);
 }
 
+/// The clock was ahead of what is confirmed when retention was to be applied.
+pub(crate) fn clock_jumped() {
+    counter!("onefold_clock_jumps_total").increment(1);
+}
+
 /// An attempt took this long from its grant to its record.
 pub fn processed(boundary: Source, kind: &KindName, took: Duration) {
     histogram!("onefold_processing_seconds", "boundary" => boundary.as_str(), "kind" => kind.to_string())

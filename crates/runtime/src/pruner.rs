@@ -1,21 +1,19 @@
 //! Applies retention in small slices; the archive is written first.
 
-use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use onefold_core::Result;
+use onefold_core::clock::{Confirmation, ConfirmedTime};
 use onefold_core::effect::Retention;
-use onefold_core::error::STORE_UNAVAILABLE;
-use onefold_core::ledger::{Entry, StoredResult};
+use onefold_core::error::CLOCK_NOT_CONFIRMED;
 use onefold_core::operation::KindName;
 use onefold_core::ports::{Archive, PruneRequest, Pruned, Store};
-use onefold_core::{Error, Result};
-use serde_json::json;
 use tokio::task::JoinHandle;
 
+use crate::archive::FileArchive;
 use crate::every::every;
 use crate::ledger::Ledger;
+use crate::meter;
 
 /// Rows one commit of the pruner touches at most.
 const SLICE: usize = 500;
@@ -29,6 +27,8 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
             match ledger.prune().await {
                 Ok(pruned) if pruned == Pruned::default() => {}
                 Ok(pruned) => tracing::info!(operations = pruned.operations, results = pruned.results, "pruned"),
+                // Said where it was noticed.
+                Err(error) if error.code() == CLOCK_NOT_CONFIRMED => {}
                 Err(error) => tracing::warn!(error_code = %error.code(), "prune failed; it is tried again"),
             }
         })
@@ -37,6 +37,8 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
 
 impl<S: Store> Ledger<S> {
     /// Applies every kind's retention now. A duplicate of a forgotten operation **is performed**.
+    ///
+    /// Refused with `CLOCK_NOT_CONFIRMED` while the time of day is far ahead of what was confirmed.
     pub async fn prune(&self) -> Result<Pruned> {
         let archive = self.inner.settings.archive.as_ref().map(|folder| FileArchive::new(folder)).transpose()?;
         self.prune_into(archive.map(|archive| Arc::new(archive) as Arc<dyn Archive>)).await
@@ -44,8 +46,34 @@ impl<S: Store> Ledger<S> {
 
     /// What [`Ledger::prune`] would delete now, up to a slice of it.
     pub async fn prune_dry_run(&self) -> Result<Pruned> {
-        let request = PruneRequest { rules: self.retentions(), limit: DRY_RUN_MAX, archive: None, dry_run: true };
+        let by = self.confirmed_time().await?;
+        let request = PruneRequest { by, rules: self.retentions(), limit: DRY_RUN_MAX, archive: None, dry_run: true };
         self.inner.store.prune(request).await
+    }
+
+    /// The time that may delete. A clock that jumped ahead deletes nothing until that is confirmed.
+    async fn confirmed_time(&self) -> Result<ConfirmedTime> {
+        match self.inner.store.confirm_time().await? {
+            Confirmation::Confirmed(by) => Ok(by),
+            Confirmation::Earlier(by, jump) => {
+                tracing::warn!(
+                    confirmed = %jump.confirmed,
+                    shown = %jump.shown,
+                    "pruned by the time of an earlier start, because the present one is not confirmed yet"
+                );
+                Ok(by)
+            }
+            Confirmation::Waiting(jump) => {
+                meter::clock_jumped();
+                tracing::error!(
+                    error_code = %CLOCK_NOT_CONFIRMED,
+                    confirmed = %jump.confirmed,
+                    shown = %jump.shown,
+                    "the clock jumped ahead; nothing is pruned until it is confirmed"
+                );
+                Err(jump.error())
+            }
+        }
     }
 
     fn retentions(&self) -> Vec<(KindName, Retention)> {
@@ -60,11 +88,14 @@ impl<S: Store> Ledger<S> {
     pub async fn prune_into(&self, archive: Option<Arc<dyn Archive>>) -> Result<Pruned> {
         let rules = self.retentions();
         if rules.is_empty() {
-            return Ok(Pruned::default());
+            // Looked at all the same: time is confirmed by looks.
+            return self.inner.store.confirm_time().await.map(|_| Pruned::default());
         }
+        let by = self.confirmed_time().await?;
         let mut total = Pruned::default();
         loop {
-            let request = PruneRequest { rules: rules.clone(), limit: SLICE, archive: archive.clone(), dry_run: false };
+            let request =
+                PruneRequest { by, rules: rules.clone(), limit: SLICE, archive: archive.clone(), dry_run: false };
             let slice = self.inner.store.prune(request).await?;
             total.operations += slice.operations;
             total.results += slice.results;
@@ -75,67 +106,4 @@ impl<S: Store> Ledger<S> {
             tokio::task::yield_now().await;
         }
     }
-}
-
-/// An archive of JSON lines in a folder, readable by its owner alone.
-pub struct FileArchive {
-    path: PathBuf,
-}
-
-impl FileArchive {
-    /// An archive in this folder, which is made if it is not there.
-    pub fn new(folder: &Path) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(|cause| failed(folder, cause))?;
-        Ok(Self { path: folder.join("operations.jsonl") })
-    }
-}
-
-fn failed(path: &Path, cause: std::io::Error) -> Error {
-    Error::new(STORE_UNAVAILABLE, format!("the archive {} cannot be written: {cause}", path.display()))
-        .hint("nothing was deleted; give the folder room and write permission")
-        .caused_by(cause)
-}
-
-impl Archive for FileArchive {
-    fn keep(&self, entries: &[Entry]) -> Result<()> {
-        let write = || -> std::io::Result<()> {
-            let mut file = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(&self.path)?;
-            let mut lines = Vec::new();
-            for entry in entries {
-                writeln!(lines, "{}", line(entry))?;
-            }
-            file.write_all(&lines)?;
-            file.sync_all()
-        };
-        write().map_err(|cause| failed(&self.path, cause))
-    }
-}
-
-fn line(entry: &Entry) -> serde_json::Value {
-    let (result, digest) = match &entry.result {
-        Some(StoredResult::Kept { bytes, .. }) => (Some(String::from_utf8_lossy(bytes).into_owned()), None),
-        Some(StoredResult::Digest { digest, .. }) => (None, Some(digest)),
-        None => (None, None),
-    };
-    json!({
-        "tenant": entry.key.tenant,
-        "kind": entry.key.kind,
-        "operationId": entry.key.id,
-        "status": entry.status,
-        "class": entry.contract.class().as_str(),
-        "onUnknown": entry.contract.policy().to_string(),
-        "attempts": entry.attempts,
-        "fence": entry.fence,
-        "worker": entry.worker,
-        "businessKey": entry.origin.business_key,
-        "correlationId": entry.origin.correlation_id,
-        "result": result,
-        "resultDigest": digest,
-        "evidence": entry.evidence_ref,
-        "errorCode": entry.error_code,
-        "category": entry.category,
-        "sideEffectStatus": entry.side_effect,
-        "createdAt": entry.created_at,
-        "completedAt": entry.completed_at,
-    })
 }

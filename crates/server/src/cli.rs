@@ -11,8 +11,8 @@ use onefold_core::ports::{Faults, NoFaults};
 use onefold_core::{Error, Result};
 
 use crate::commands::{
-    completions, configuration, demo, errors, explain, gateway, incidents, migrate, operations, prune, run, serve,
-    token,
+    archive, completions, configuration, demo, errors, explain, gateway, incidents, migrate, operations, prune, run,
+    serve, token,
 };
 use crate::config::Config;
 use crate::exit::{Exit, complain};
@@ -89,6 +89,8 @@ enum Command {
     Incidents(incidents::IncidentsArgs),
     /// Apply retention now
     Prune(prune::PruneArgs),
+    /// Read what a prune archived
+    Archive(archive::ArchiveArgs),
     /// Bring the database to this version
     Migrate(migrate::MigrateArgs),
     /// Add, list and remove tokens
@@ -157,6 +159,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         Command::DemoProvider(args) => return demo::provider(args).await,
         Command::DemoWorker(args) => return demo::worker(args).await,
         Command::Errors(args) => return errors::errors(args, shared.json),
+        Command::Archive(args) => return archive::archive(args, shared.json),
         Command::Explain(args) => return explain::explain(&args, shared.json),
         Command::Completions(args) => return Ok(completions::completions(&args, &mut Cli::command())),
         Command::Serve(_)
@@ -198,6 +201,7 @@ async fn with_configuration(command: Command, context: &Context) -> Result<ExitC
         | Command::DemoProvider(_)
         | Command::DemoWorker(_)
         | Command::Errors(_)
+        | Command::Archive(_)
         | Command::Explain(_)
         | Command::Completions(_) => Ok(ExitCode::SUCCESS),
     }

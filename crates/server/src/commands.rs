@@ -1,5 +1,6 @@
 //! A file a command.
 
+pub(crate) mod archive;
 pub(crate) mod completions;
 pub(crate) mod configuration;
 pub(crate) mod demo;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::clock::Confirmation;
 use onefold_core::error::{DATABASE_NOT_EMPTY, DATABASE_UNAVAILABLE, LEDGER_NOT_FOUND};
 use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, Incident};
@@ -166,6 +167,7 @@ impl Keep for Database {
         take_due(kinds: Vec<KindName>, limit: usize, hold_for: Duration) -> BoxFuture<'_, Result<Due>>;
         reconcile(answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
         resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
+        confirm_time() -> BoxFuture<'_, Result<Confirmation>>;
         prune(request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;
     }
 }

@@ -124,9 +124,12 @@ CREATE TABLE onefold_keys (
     created_at INTEGER NOT NULL
 ) STRICT;
 
+-- Of these only what was confirmed deletes anything; a candidate is a later time that was seen and not confirmed.
 CREATE TABLE onefold_clock (
     id INTEGER PRIMARY KEY CHECK (id = 1),
-    highest INTEGER NOT NULL
+    highest INTEGER NOT NULL,
+    confirmed INTEGER NOT NULL DEFAULT 0,
+    candidate INTEGER
 ) STRICT;
 
 INSERT INTO onefold_clock (id, highest) VALUES (1, 0);

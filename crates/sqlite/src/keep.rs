@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::clock::Confirmation;
 use onefold_core::ledger::{
     self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, SweepReason,
 };
@@ -11,8 +12,9 @@ use onefold_core::ports::{BoxFuture, Due, Keep, PruneRequest, Pruned, SweepReque
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
 
+use crate::clock::clock_history;
 use crate::row::{self, Cell};
-use crate::write::{carry_out, find, in_transaction, query};
+use crate::write::{carry_out, execute, find, in_transaction, query};
 use crate::{Sqlite, sql};
 
 impl Keep for Sqlite {
@@ -49,6 +51,20 @@ impl Keep for Sqlite {
             in_transaction(connection, &clock, |connection, now| {
                 requests.iter().map(|request| resolve_one(connection, request, now)).collect()
             })
+        }))
+    }
+
+    fn confirm_time(&self) -> BoxFuture<'_, Result<Confirmation>> {
+        let clock = Arc::clone(&self.inner.clock);
+        Box::pin(self.inner.writer.call(move |connection| {
+            let look = in_transaction(connection, &clock, |connection, _| {
+                let look = clock.look(clock_history(connection)?);
+                let candidate = look.history.candidate.map_or(Cell::Null, |at| Cell::Int(at.as_micros()));
+                execute(connection, sql::CONFIRM_TIME, [Cell::Int(look.history.confirmed.as_micros()), candidate])?;
+                Ok(look)
+            })?;
+            clock.looked(&look);
+            Ok(look.confirmation)
         }))
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::clock::{ClockHistory, JUMP_MAX};
 use onefold_core::error::{DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
@@ -13,7 +14,7 @@ use sqlx::Connection as _;
 use sqlx::SqliteConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
-use crate::clock::StoreClock;
+use crate::clock::{StoreClock, clock_history};
 use crate::connected::Connected;
 use crate::error::{naming, opening, translate};
 use crate::{Inner, Sqlite, migrate, sql};
@@ -93,7 +94,7 @@ impl Sqlite {
             pool,
             granted: std::sync::Mutex::default(),
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
-            clock: Arc::new(StoreClock::new(Arc::clone(&options.clock), opened.highest)),
+            clock: Arc::new(StoreClock::new(Arc::clone(&options.clock), opened.highest, opened.history)),
             faults: Arc::clone(&options.faults),
             keyring: Arc::new(opened.keyring),
             options,
@@ -125,6 +126,7 @@ struct Opened {
     reader: Connection,
     keyring: Keyring,
     highest: Timestamp,
+    history: ClockHistory,
 }
 
 fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
@@ -136,12 +138,25 @@ fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
     let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     migrate::migrate(&writer, path, options.clock.now())?;
     let keyring = load_keyring(&writer, options)?;
-    let highest: i64 = writer.query_row(sql::CLOCK, [], |row| row.get(0)).map_err(translate)?;
+    let (highest, history) = read_clock(&writer, options.clock.now())?;
     if let Some(bytes) = options.file_bytes_max {
         writer.pragma_update_and_check(None, "max_page_count", pages(bytes), |_| Ok(())).map_err(translate)?;
     }
     let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    Ok(Opened { writer, reader, keyring, highest: Timestamp::from_micros(highest) })
+    Ok(Opened { writer, reader, keyring, highest, history })
+}
+
+/// The highest time seen, and what is known of the time. A highest time that is far ahead of the present, because the
+/// clock once was, comes back here.
+fn read_clock(writer: &Connection, now: Timestamp) -> Result<(Timestamp, ClockHistory)> {
+    let highest = || writer.query_row(sql::CLOCK, [], |row| row.get(0)).map(Timestamp::from_micros).map_err(translate);
+    let seen = highest()?;
+    if seen > now.plus(JUMP_MAX) {
+        let lowered = writer.execute(sql::LOWER_CLOCK, [now.as_micros()]).map_err(translate)?;
+        let follows = lowered > 0;
+        tracing::warn!(highest = %seen, now = %now, follows, "the clock was ahead when the ledger was last used");
+    }
+    Ok((highest()?, clock_history(writer)?))
 }
 
 /// Makes a new file readable by its owner alone: it holds results and the fingerprint key.
@@ -188,7 +203,10 @@ fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyri
         let mut secret = [0; 32];
         secret[..16].copy_from_slice(&options.random.bytes());
         secret[16..].copy_from_slice(&options.random.bytes());
-        connection.execute(sql::ADD_KEY, (1, secret, options.clock.now().as_micros())).map_err(translate)?;
+        let now = options.clock.now().as_micros();
+        connection.execute(sql::ADD_KEY, (1, secret, now)).map_err(translate)?;
+        // A new file: its time begins here.
+        connection.execute(sql::CONFIRM_TIME, (now, None::<i64>)).map_err(translate)?;
         keys = read_keys(connection)?;
     }
     let mut keys = keys.into_iter();

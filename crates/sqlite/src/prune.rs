@@ -2,37 +2,63 @@
 
 use std::sync::Arc;
 
+use onefold_core::archive::{Deletion, History};
+use onefold_core::error::DATABASE_UNAVAILABLE;
 use onefold_core::ledger::Entry;
 use onefold_core::operation::KindName;
-use onefold_core::ports::{PruneRequest, Pruned};
-use onefold_core::{Result, Timestamp};
+use onefold_core::ports::{Archive, PruneRequest, Pruned};
+use onefold_core::{Error, Result, Timestamp};
 use rusqlite::Connection;
 
 use crate::keep::count;
 use crate::row::{self, Cell};
-use crate::write::{execute, find, in_transaction, query};
+use crate::write::{execute, find, in_transaction, query, read_incident};
 use crate::{Sqlite, sql};
 
 impl Sqlite {
     /// One slice: found without holding the write lock, deleted after each row was looked at again.
     pub(crate) async fn prune_slice(&self, request: PruneRequest) -> Result<Pruned> {
         let request = Arc::new(request);
-        let clock = Arc::clone(&self.inner.clock);
         let reading = Arc::clone(&request);
-        let found = self.inner.reader.call(move |connection| find_prunable(connection, &reading, clock.now())).await?;
-        let more = found.ids.len() + found.results.len() >= request.limit;
-        if request.dry_run {
+        let found = self.inner.reader.call(move |connection| find_prunable(connection, &reading)).await?;
+        let more = found.len() >= request.limit;
+        if request.dry_run || found.len() == 0 {
             return Ok(Pruned { operations: found.ids.len(), results: found.results.len(), more });
         }
-        if let (Some(archive), false) = (&request.archive, found.ids.is_empty()) {
-            archive.keep(&found.ids)?;
-        }
+        let archived = match &request.archive {
+            Some(archive) => Some(self.archive(archive, &found).await?),
+            None => None,
+        };
         let clock = Arc::clone(&self.inner.clock);
         let deleted = self.inner.writer.call(move |connection| {
-            in_transaction(connection, &clock, |connection, now| delete(connection, &found, now))
+            in_transaction(connection, &clock, |connection, now| delete(connection, &found, archived.as_ref(), now))
         });
         deleted.await.map(|pruned| Pruned { more, ..pruned })
     }
+
+    /// Writes to the archive what is to be deleted, and answers with what it wrote.
+    async fn archive(&self, archive: &Arc<dyn Archive>, found: &Prunable) -> Result<Deletion> {
+        let (ids, results) = (found.ids.clone(), found.results.clone());
+        let histories = self.inner.reader.call(move |connection| {
+            ids.into_iter().map(|entry| history(connection, entry)).collect::<Result<Vec<_>>>()
+        });
+        let deletion = Deletion { operations: histories.await?, results };
+        let archive = Arc::clone(archive);
+        // Writing a file blocks.
+        let writing = tokio::task::spawn_blocking(move || archive.keep(&deletion).map(|()| deletion));
+        writing.await.map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "the archive was cut short").caused_by(cause))?
+    }
+}
+
+/// Everything that is stored of an operation.
+fn history(connection: &Connection, entry: Entry) -> Result<History> {
+    let key = &entry.key;
+    Ok(History {
+        attempts: query(connection, sql::LIST_ATTEMPTS, row::key_cells(key), row::attempt)?,
+        notes: query(connection, sql::LIST_NOTES, row::key_cells(key), row::note)?,
+        incidents: query(connection, sql::CLOSED_INCIDENTS, row::key_cells(key), read_incident)?,
+        entry,
+    })
 }
 
 #[derive(Default)]
@@ -41,12 +67,18 @@ struct Prunable {
     results: Vec<Entry>,
 }
 
-fn find_prunable(connection: &Connection, request: &PruneRequest, now: Timestamp) -> Result<Prunable> {
-    let mut found = Prunable::default();
+impl Prunable {
+    fn len(&self) -> usize {
+        self.ids.len() + self.results.len()
+    }
+}
+
+fn find_prunable(connection: &Connection, request: &PruneRequest) -> Result<Prunable> {
+    let (mut found, now) = (Prunable::default(), request.by.at());
     for (kind, retention) in &request.rules {
-        let left = request.limit.saturating_sub(found.ids.len() + found.results.len());
+        let left = request.limit.saturating_sub(found.len());
         found.ids.extend(expired(connection, sql::EXPIRED_IDS, kind, retention.id_for, now, left)?);
-        let left = request.limit.saturating_sub(found.ids.len() + found.results.len());
+        let left = request.limit.saturating_sub(found.len());
         let results = expired(connection, sql::EXPIRED_RESULTS, kind, retention.result_for, now, left)?;
         found.results.extend(results.into_iter().filter(|entry| !entry.forgotten(retention, now)));
     }
@@ -68,16 +100,19 @@ fn expired(
     query(connection, sql, cells, |found| row::entry(found))
 }
 
-fn delete(connection: &Connection, found: &Prunable, now: Timestamp) -> Result<Pruned> {
+fn delete(connection: &Connection, found: &Prunable, archived: Option<&Deletion>, now: Timestamp) -> Result<Pruned> {
     let mut pruned = Pruned::default();
-    for entry in &found.ids {
-        // Somebody may have opened an incident since; then it stays.
-        if find(connection, &entry.key)?.as_ref() == Some(entry) {
-            for sql in [sql::DELETE_ATTEMPTS, sql::DELETE_NOTES, sql::DELETE_INCIDENTS, sql::DELETE_OPERATIONS] {
-                execute(connection, sql, row::key_cells(&entry.key))?;
-            }
-            pruned.operations += 1;
+    for (index, entry) in found.ids.iter().enumerate() {
+        // Somebody may have opened an incident since, or said something of it that is not in the archive; then it stays.
+        let Some(present) = find(connection, &entry.key)?.filter(|present| present == entry) else { continue };
+        let kept = archived.and_then(|archived| archived.operations.get(index));
+        if kept.is_some() && kept != Some(&history(connection, present)?) {
+            continue;
         }
+        for sql in [sql::DELETE_ATTEMPTS, sql::DELETE_NOTES, sql::DELETE_INCIDENTS, sql::DELETE_OPERATIONS] {
+            execute(connection, sql, row::key_cells(&entry.key))?;
+        }
+        pruned.operations += 1;
     }
     for entry in &found.results {
         if find(connection, &entry.key)?.as_ref() == Some(entry) {

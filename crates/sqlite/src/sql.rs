@@ -35,6 +35,7 @@ queries! {
     LIST_NOTES = "ledger/list_notes";
     COUNT_UNKNOWN = "ledger/count_unknown";
     FIND_OPEN_INCIDENT = "incident/find_open";
+    CLOSED_INCIDENTS = "incident/closed_of";
     WRITE_INCIDENT = "incident/write";
     LIST_INCIDENTS = "incident/list";
     INCIDENT_GROUPS = "incident/groups";
@@ -50,6 +51,9 @@ queries! {
     ADD_KEY = "installation/add_key";
     CLOCK = "installation/clock";
     RAISE_CLOCK = "installation/raise_clock";
+    LOWER_CLOCK = "installation/lower_clock";
+    CLOCK_HISTORY = "installation/clock_history";
+    CONFIRM_TIME = "installation/confirm_time";
     MIGRATIONS_TABLE = "installation/migrations_table";
     MIGRATIONS = "installation/migrations";
     TABLES = "installation/tables";

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::clock::{Confirmation, ConfirmedTime};
 use onefold_core::effect::{Kinds, Retention, Terms};
 use onefold_core::error::Result;
 use onefold_core::fingerprint::{Mode, Subject};
@@ -83,7 +84,12 @@ impl<H: Harness> Player<H> {
                 )
             }
             Command::Prune { days, results_only } => {
-                let request = self.prune(*days, *results_only);
+                // Which time may delete depends on when each was opened; by one time they delete the same.
+                let by = match self.store().confirm_time().await.expect("the clock is looked at") {
+                    Confirmation::Confirmed(by) | Confirmation::Earlier(by, _) => by,
+                    Confirmation::Waiting(_) => return Ok(()),
+                };
+                let request = self.prune(by, *days, *results_only);
                 let store = self.store().prune(request.clone()).await;
                 same("prune", &shown(store), &shown(self.model.prune(request).await))
             }
@@ -234,11 +240,11 @@ impl<H: Harness> Player<H> {
         }
     }
 
-    fn prune(&self, days: u64, results_only: bool) -> PruneRequest {
+    fn prune(&self, by: ConfirmedTime, days: u64, results_only: bool) -> PruneRequest {
         let kept = Some(Duration::from_secs(days * 86_400));
         let retention = Retention { result_for: kept, id_for: kept.filter(|_| !results_only), redelivery_for: None };
         let rules = self.kinds.iter().map(|terms| (terms.kind.clone(), retention)).collect();
-        PruneRequest { rules, limit: 1000, archive: None, dry_run: false }
+        PruneRequest { by, rules, limit: 1000, archive: None, dry_run: false }
     }
 
     fn key(&self, operation: usize, kind: usize) -> OperationKey {

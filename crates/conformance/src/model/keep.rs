@@ -1,6 +1,7 @@
 //! What time and people ask for.
 
 use onefold_core::Timestamp;
+use onefold_core::clock::Confirmation;
 use onefold_core::error::Result;
 use onefold_core::ledger::{
     self, Entry, OVERDUE_FOR, ReconcileRequest, Reconciled, ResolveRequest, Resolved, Status, Sweep, SweepReason,
@@ -60,11 +61,24 @@ impl Keep for Model {
         })
     }
 
+    fn confirm_time(&self) -> BoxFuture<'_, Result<Confirmation>> {
+        Box::pin(async move { Ok(self.look_at_clock()) })
+    }
+
     fn prune(&self, request: PruneRequest) -> BoxFuture<'_, Result<Pruned>> {
         Box::pin(async move {
+            let found = prune::find(&self.data(), &request);
+            if request.dry_run {
+                return Ok(found.counted());
+            }
+            if let Some(archive) = request.archive.clone() {
+                let deletion = found.deletion.clone();
+                let kept = tokio::task::spawn_blocking(move || archive.keep(&deletion)).await;
+                kept.expect("the archive does not panic")?;
+            }
             let mut data = self.data();
             let now = self.now(&mut data);
-            prune::prune(&mut data, &request, now)
+            Ok(prune::delete(&mut data, &found, now))
         })
     }
 }

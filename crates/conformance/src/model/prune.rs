@@ -1,14 +1,28 @@
 //! Retention.
 
 use onefold_core::Timestamp;
-use onefold_core::error::Result;
+use onefold_core::archive::{Deletion, History};
 use onefold_core::ledger::{Digest, Entry, Status, StoredResult};
-use onefold_core::operation::KindName;
+use onefold_core::operation::{KindName, OperationKey};
 use onefold_core::ports::{PruneRequest, Pruned};
 
 use super::{Data, is_of};
 
-pub(super) fn prune(data: &mut Data, request: &PruneRequest, now: Timestamp) -> Result<Pruned> {
+/// What may be deleted.
+pub(super) struct Found {
+    pub(super) deletion: Deletion,
+    more: bool,
+}
+
+impl Found {
+    pub(super) fn counted(&self) -> Pruned {
+        let Deletion { operations, results } = &self.deletion;
+        Pruned { operations: operations.len(), results: results.len(), more: self.more }
+    }
+}
+
+pub(super) fn find(data: &Data, request: &PruneRequest) -> Found {
+    let now = request.by.at();
     let (mut ids, mut results) = (Vec::new(), Vec::new());
     for (kind, retention) in &request.rules {
         let old = |entry: &Entry, kept: Option<std::time::Duration>| {
@@ -26,26 +40,44 @@ pub(super) fn prune(data: &mut Data, request: &PruneRequest, now: Timestamp) -> 
         results.extend(dropped);
     }
     let more = ids.len() + results.len() >= request.limit;
-    let pruned = Pruned { operations: ids.len(), results: results.len(), more };
-    if request.dry_run {
-        return Ok(pruned);
+    let operations = ids.iter().map(|entry| history(data, entry)).collect();
+    Found { deletion: Deletion { operations, results }, more }
+}
+
+/// Deletes what is still as it was found.
+pub(super) fn delete(data: &mut Data, found: &Found, now: Timestamp) -> Pruned {
+    let mut pruned = Pruned { more: found.more, ..Pruned::default() };
+    for kept in &found.deletion.operations {
+        if data.entry(&kept.entry.key) == Some(&kept.entry) && history(data, &kept.entry) == *kept {
+            forget(data, &kept.entry);
+            pruned.operations += 1;
+        }
     }
-    if let (Some(archive), false) = (&request.archive, ids.is_empty()) {
-        archive.keep(&ids)?;
+    for entry in &found.deletion.results {
+        if data.entry(&entry.key) == Some(entry) {
+            drop_result(data, entry, now);
+            pruned.results += 1;
+        }
     }
-    for entry in &ids {
-        forget(data, entry);
-    }
-    for entry in &results {
-        drop_result(data, entry, now);
-    }
-    Ok(pruned)
+    pruned
 }
 
 fn settled(entry: &Entry, kind: &KindName) -> bool {
     entry.key.kind == *kind
         && matches!(entry.status, Status::Completed | Status::FailedFinal)
         && entry.incident.is_none()
+}
+
+fn history(data: &Data, entry: &Entry) -> History {
+    let of_it = |key: &OperationKey| *key == entry.key;
+    let attempts = data.attempts.iter().filter(|((key, _), _)| of_it(key));
+    let notes = data.notes.iter().filter(|(key, _)| of_it(key));
+    History {
+        entry: entry.clone(),
+        attempts: attempts.map(|(_, attempt)| attempt.clone()).collect(),
+        notes: notes.map(|(_, note)| note.clone()).collect(),
+        incidents: data.incidents.values().filter(|incident| is_of(incident, &entry.key)).cloned().collect(),
+    }
 }
 
 fn forget(data: &mut Data, entry: &Entry) {

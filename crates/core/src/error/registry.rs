@@ -231,6 +231,12 @@ crate::codes! {
         first_check "a file: its owner and mode, its folder's, and how the disk is mounted; a server: whether it is a standby, and its default_transaction_read_only",
         safe_action "give this user write permission on file and folder, or name the primary server; then start again",
         escalation "the platform team";
+    /// The clock jumped ahead
+    CLOCK_NOT_CONFIRMED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "the time of day jumped ahead of the last confirmed time, so nothing is deleted by it",
+        first_check "whether the clock of the ledger's machine, or of its PostgreSQL server, shows the right time",
+        safe_action "if it is right, prune again in half an hour or let the server run, which confirms it; if not, set the clock",
+        escalation "the platform team";
     /// A line of an archive is damaged
     ARCHIVE_DAMAGED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
         summary "a line of an archive is cut, changed, or in a format of a newer version",

@@ -12,7 +12,7 @@ use super::group::GroupKey;
 use super::message::Message;
 use crate::error::{Code, CodeName, DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
 use crate::ledger::{Attempt, Entry, Failure, Outcome, SideEffect, Status};
-use crate::operation::{KindName, OperationId, Tenant};
+use crate::operation::{KindName, OperationId, OperationKey, Tenant};
 use crate::retry::{Category, WhyOver};
 use crate::time::Timestamp;
 
@@ -166,6 +166,11 @@ struct Facts<'a> {
 }
 
 impl Incident {
+    /// The operation that it is about.
+    pub fn key(&self) -> OperationKey {
+        OperationKey::new(self.tenant.clone(), self.kind.clone(), self.operation_id.clone())
+    }
+
     /// Whether a person still has to look.
     pub fn is_open(&self) -> bool {
         self.closed_at.is_none()

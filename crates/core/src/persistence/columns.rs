@@ -210,6 +210,13 @@ pub fn note_cells<'a>(key: &'a OperationKey, note: &'a Note) -> [Cell<'a>; 8] {
     [tenant, kind, id, time(note.at), text(&note.who), text(&note.what), why, number(note.fence)]
 }
 
+/// The columns of a result that is dropped: those of its key, then those of an entry's result.
+pub fn dropped_result_cells<'a>(key: &'a OperationKey, result: &'a StoredResult) -> [Cell<'a>; 8] {
+    let [tenant, kind, id] = key_cells(key);
+    let [bytes, content_type, size, digest, reference] = result_cells(Some(result));
+    [tenant, kind, id, bytes, content_type, size, digest, reference]
+}
+
 /// The key's three columns.
 pub fn key_cells(key: &OperationKey) -> [Cell<'_>; 3] {
     [text(key.tenant.as_str()), text(key.kind.as_str()), text(key.id.as_str())]
@@ -396,6 +403,11 @@ pub fn entry(row: &impl Columns) -> Result<Entry> {
         updated_at: read.time()?,
         completed_at: read.opt_time()?,
     })
+}
+
+/// The result in the first five columns of a row.
+pub fn result(row: &impl Columns) -> Result<Option<StoredResult>> {
+    Reader { row, at: 0 }.result()
 }
 
 /// The key in the first three columns of a row.

@@ -3,8 +3,10 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
+use onefold_core::archive::ArchiveRecord;
 use onefold_core::effect::Retention;
-use onefold_runtime::{Kind, Performed, Settings};
+use onefold_core::ledger::StoredResult;
+use onefold_runtime::{Kind, Performed, Settings, read_archive};
 
 use crate::stage::{Stage, find, id, settings, until};
 
@@ -21,11 +23,14 @@ async fn the_loop_forgets_what_is_over_and_archives_it_first() {
     short.operation(id("A")).perform(&"in", |_| async { Ok(7) }).await.unwrap();
     until("it is forgotten", async || find(&ledger, "key.short", "A").await.is_none().then_some(())).await;
     assert!(find(&ledger, "key.long", "B").await.is_some());
-    let archive = stage.file("archive/operations.jsonl");
-    assert_eq!(std::fs::metadata(&archive).unwrap().mode() & 0o777, 0o600);
-    let lines = std::fs::read_to_string(&archive).unwrap();
-    let kept: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert_eq!((&kept["kind"], &kept["operationId"], &kept["result"]), (&"key.short".into(), &"A".into(), &"7".into()));
+    let files: Vec<_> = std::fs::read_dir(stage.file("archive")).unwrap().map(|file| file.unwrap()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(files[0].metadata().unwrap().mode() & 0o777, 0o600);
+    let read = read_archive(&stage.file("archive"), |_| true).unwrap();
+    assert!(read.damaged.is_empty() && read.unfinished.is_empty(), "{read:?}");
+    let [ArchiveRecord::Operation(kept)] = &read.records[..] else { panic!("{read:?}") };
+    assert_eq!((kept.key.kind.as_str(), kept.key.id.as_str()), ("key.short", "A"));
+    assert_eq!(kept.result, Some(StoredResult::json(&b"7"[..])));
     // A duplicate of a forgotten operation is a new one.
     let again = short.operation(id("A")).perform(&"in", |_| async { Ok(8) }).await.unwrap();
     assert_eq!(again, Performed::Completed { result: 8, replayed: false });

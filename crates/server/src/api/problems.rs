@@ -55,7 +55,7 @@ const EVIDENCE: &[Code] = &[codes::EVIDENCE_REQUIRED];
 const DECISION: &[Code] = &[codes::RESOLUTION_REFUSED];
 const COMMIT: &[Code] = &[codes::COMMIT_UNKNOWN];
 const PAGE: &[Code] = &[codes::ROUTE_NOT_FOUND];
-const ARCHIVE: &[Code] = &[codes::STORE_UNAVAILABLE];
+const RETENTION: &[Code] = &[codes::STORE_UNAVAILABLE, codes::CLOCK_NOT_CONFIRMED];
 
 /// What an operation can answer, beside [`EVERY`]. A batch answers the problems of its members inside its answer.
 fn groups(operation: &str) -> &'static [&'static [Code]] {
@@ -76,7 +76,7 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
         "resolve" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, EVIDENCE, COMMIT],
         "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, COMMIT],
         "resolve_many" | "retry_many" | "ask_many" => &[TOKEN, STORE, ROLE, BODY, NAMES, KIND, OPERATION, COMMIT],
-        "prune" => &[TOKEN, STORE, ROLE, BODY, ARCHIVE],
+        "prune" => &[TOKEN, STORE, ROLE, BODY, RETENTION],
         // `health` asks nobody.
         _ => &[],
     }

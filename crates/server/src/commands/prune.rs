@@ -20,13 +20,13 @@ use crate::table::{count, print_json_of, say_line};
 /// What is deleted, and where it goes.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Only kinds of the configuration with a `retention` are pruned; ids are kept until told otherwise.\nAfter an id is gone a duplicate of it is a new operation and IS PERFORMED.\n\nExamples:\n  onefold prune --dry-run\n  onefold prune --archive ./archive"
+    after_help = "Only kinds of the configuration with a `retention` are pruned; ids are kept until told otherwise.\nAfter an id is gone a duplicate of it is a new operation and IS PERFORMED.\nNothing is deleted by a clock that jumped ahead, until it is confirmed.\n\nExamples:\n  onefold prune --dry-run\n  onefold prune --archive ./archive"
 )]
 pub(crate) struct PruneArgs {
     /// Only count
     #[arg(long)]
     dry_run: bool,
-    /// Write what is deleted to this folder first
+    /// Write everything that is deleted to this folder first; `archive show` reads it
     #[arg(long, value_name = "FOLDER")]
     archive: Option<PathBuf>,
 }

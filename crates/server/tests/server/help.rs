@@ -22,6 +22,8 @@ const COMMANDS: &[&str] = &[
     "incidents retry",
     "incidents ask",
     "prune",
+    "archive",
+    "archive show",
     "migrate",
     "token",
     "token show",
@@ -57,7 +59,7 @@ fn no_command_is_missing_from_the_list() {
             .map(|line| line.trim().split(' ').next().unwrap().to_owned())
             .collect()
     };
-    for above in ["", "gateway", "operations", "incidents", "token", "errors"] {
+    for above in ["", "gateway", "operations", "incidents", "archive", "token", "errors"] {
         let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
         for name in named(&stage.run(&words).done()).iter().filter(|name| *name != "help") {
             let whole = format!("{above} {name}");

@@ -17,6 +17,7 @@
 //! | `stage`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
+mod archive;
 mod asks;
 mod bad_bodies;
 mod bad_requests;

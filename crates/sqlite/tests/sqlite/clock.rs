@@ -1,8 +1,10 @@
 //! Time on one file is one time, whoever writes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use onefold_conformance::kinds::{LEASE, SECOND, SLACK, escalates};
+use onefold_conformance::outcomes::completed;
 use onefold_conformance::scene::key;
 use onefold_conformance::{ManualClock, SeededRandom};
 use onefold_core::Timestamp;
@@ -42,6 +44,27 @@ async fn time_does_not_go_back_in_the_next_life() {
     let lease = scene.grant(&escalates(), "B").await;
     let later = scene.entry(&lease.key).await.created_at;
     assert!(later >= at, "{later} is before {at}");
+}
+
+/// A process that was started while the clock was 60 days ahead leaves that time in the file.
+#[tokio::test]
+async fn a_time_that_was_ahead_for_seconds_is_left_once_nothing_is_timed_by_it() {
+    let mut scene = FileScene::new().await;
+    let right = scene.now();
+    let ahead = right.plus(Duration::from_hours(60 * 24));
+    scene.clock.set(ahead);
+    scene.reopen().await;
+    let lease = scene.grant(&escalates(), "A").await;
+    scene.clock.set(right);
+    scene.reopen().await;
+    let under_way = scene.grant(&escalates(), "B").await;
+    assert!(scene.entry(&under_way.key).await.created_at >= ahead, "a lease is live that was timed by it");
+    for lease in [lease, under_way] {
+        scene.record(&escalates(), &lease, completed(b"1")).await;
+    }
+    scene.reopen().await;
+    let next = scene.grant(&escalates(), "C").await;
+    assert_eq!(scene.entry(&next.key).await.created_at, right);
 }
 
 /// A process that has seen a later time shares the file with one that has not, because the clock was set back between them.

@@ -27,8 +27,8 @@ async fn close(scene: &FileScene, id: &str) {
 async fn prune_all(scene: &FileScene) -> usize {
     scene.wait(DAY + SECOND);
     let rule = Retention { id_for: Some(DAY), ..Retention::default() };
-    let request =
-        PruneRequest { rules: vec![(escalates().kind.clone(), rule)], limit: 100, archive: None, dry_run: false };
+    let rules = vec![(escalates().kind.clone(), rule)];
+    let request = PruneRequest { by: scene.confirmed().await, rules, limit: 100, archive: None, dry_run: false };
     scene.store().prune(request).await.unwrap().operations
 }
 
