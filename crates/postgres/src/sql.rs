@@ -42,6 +42,7 @@ queries! {
     lock_free = "ledger/lock_free";
     try_lock = "ledger/try_lock";
     insert = "ledger/insert";
+    performed = "ledger/performed";
     insert_if_absent = "ledger/insert_if_absent";
     insert_if_free = "ledger/insert_if_free";
     update = "ledger/update";

@@ -6,7 +6,7 @@ use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::persistence::rerun_after;
 use onefold_core::ports::Committed;
 use onefold_core::{Error, Result};
-use sqlx::PgConnection;
+use sqlx::{PgConnection, SqlStr};
 
 use crate::Postgres;
 use crate::connected::InUse;
@@ -28,7 +28,7 @@ impl Tx {
     /// and says so.
     pub async fn commit(mut self) -> Result<()> {
         // To COMMIT itself a transaction in which a statement failed answers as if all were well; to this it does not.
-        let performed = match performed_in(&mut self.transaction).await {
+        let performed = match performed_in(&mut self.transaction, &self.store.inner.sql.performed).await {
             Ok(performed) => performed,
             Err(cause) => return Err(not_committed(cause)),
         };
@@ -49,8 +49,8 @@ impl Tx {
 }
 
 /// What the transaction remembers of an operation that it performed.
-async fn performed_in(connection: &mut PgConnection) -> sqlx::Result<Option<String>> {
-    let found = sqlx::raw_sql("SELECT current_setting('onefold.performed', true)").fetch_one(connection).await?;
+async fn performed_in(connection: &mut PgConnection, sql: &SqlStr) -> sqlx::Result<Option<String>> {
+    let found = sqlx::raw_sql(sql.clone()).fetch_one(connection).await?;
     sqlx::Row::try_get(&found, 0)
 }
 

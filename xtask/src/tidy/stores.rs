@@ -10,25 +10,30 @@ const POSTGRES: &str = "crates/postgres/";
 /// Change data capture is PostgreSQL's alone.
 const CDC: &str = "cdc";
 /// The highest time seen is kept in the file; a server has a clock.
-const SQLITE_ONLY: &[&str] = &["queries/installation/raise_clock.sql"];
+const SQLITE_ONLY: &[&str] = &["queries/installation/lower_clock.sql", "queries/installation/raise_clock.sql"];
 /// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may
-/// be lent, and a round trip costs.
+/// be lent, an answer may be lost, and a round trip costs.
 const POSTGRES_ONLY: &[&str] = &[
     "queries/installation/durability.sql",
+    "queries/installation/lock_clock_history.sql",
     "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
     "queries/installation/schema.sql",
     "queries/installation/schema_absent.sql",
     "queries/installation/session.sql",
     "queries/ledger/act.sql",
+    "queries/ledger/attempts_of.sql",
     "queries/ledger/insert_if_free.sql",
     "queries/ledger/insert_one.sql",
     "queries/ledger/lock.sql",
     "queries/ledger/lock_free.sql",
+    "queries/ledger/notes_of.sql",
+    "queries/ledger/performed.sql",
     "queries/ledger/settle_one.sql",
     "queries/ledger/take_due.sql",
     "queries/ledger/try_lock.sql",
     "src/fresh.rs",
+    "src/lost.rs",
     "src/session.rs",
 ];
 
