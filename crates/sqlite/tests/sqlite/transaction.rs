@@ -66,7 +66,7 @@ async fn a_begun_transaction_has_the_write_lock_from_the_start() {
 #[tokio::test]
 async fn transactions_of_one_process_take_turns() {
     let folder = Folder::new();
-    let options = Options { begin_wait: Duration::from_millis(50), ..options() };
+    let options = Options { begin_wait: Duration::from_secs(1), ..options() };
     let store = with_table(&folder, options).await;
     let held = store.begin().await.unwrap();
     let refused = store.begin().await.err().unwrap();
