@@ -1,10 +1,12 @@
-//! What `docs/coverage.md` names as evidence exists: files, and tests in them.
+//! What `docs/coverage.md` names as evidence exists and runs: files where something is built, tests that show it.
 
 use super::Finding;
 use super::tree::{File, Tree};
 
 const COVERAGE: &str = "docs/coverage.md";
 const ENDINGS: [&str; 4] = [".rs", ".md", ".sql", ".toml"];
+/// The promises of the conformance suite are plain functions; this list makes tests of them.
+const SUITE: &str = "crates/conformance/src/suite.rs";
 
 /// A file, and perhaps a function in it, as a row names it: `path` or `path::name`.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,11 +26,54 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
             named += 1;
             found.extend(missing(&evidence, tree).map(|(what, fix)| finding(line, what, fix)));
         }
+        found.extend(not_shown(row, tree).into_iter().map(|(what, fix)| finding(line, what, fix)));
     }
     if named == 0 {
         found.push(finding(1, "no row names a file".to_owned(), "name the test or page that shows it, in backticks"));
     }
     found
+}
+
+/// What a row claims to be built and no test that runs shows.
+fn not_shown(row: &str, tree: &Tree) -> Vec<(String, &'static str)> {
+    let cells: Vec<&str> = row.trim().trim_matches('|').split(" | ").map(str::trim).collect();
+    let [_, built, shown] = cells[..] else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut runs = false;
+    for evidence in evidence(shown).filter(|evidence| evidence.path.ends_with(".rs")) {
+        match evidence.function {
+            None => found.push((
+                format!("{} is a file, and no test", evidence.path),
+                "name the test in it that shows the section: `path::test`",
+            )),
+            Some(name) if is_test(&evidence, name, tree) => runs = true,
+            Some(name) => found.push((
+                format!("{}::{name} is not a test that runs", evidence.path),
+                "name a function with a test attribute that is not ignored",
+            )),
+        }
+    }
+    let is_built = evidence(built).next().is_some();
+    if is_built && !runs && found.is_empty() {
+        found.push(("nothing that runs shows this row".to_owned(), "name a test, or say that it comes later"));
+    }
+    found
+}
+
+fn is_test(evidence: &Evidence<'_>, name: &str, tree: &Tree) -> bool {
+    if evidence.path.starts_with("crates/conformance/src/") {
+        return tree.file(SUITE).is_some_and(|suite| suite.text.contains(&format!(" {name},\n")));
+    }
+    tree.file(evidence.path).is_some_and(|file| {
+        definitions(file, name).any(|at| {
+            let line = file.text[..at].rfind('\n').map_or(0, |end| end + 1);
+            let above = file.text[..line].lines().rev();
+            let attributes: Vec<&str> =
+                above.map(str::trim).take_while(|line| line.starts_with('#') || line.starts_with("//")).collect();
+            let has = |word: &str| attributes.iter().any(|line| line.starts_with("#[") && line.contains(word));
+            (has("test]") || has("test(")) && !has("ignore")
+        })
+    })
 }
 
 fn finding(line: usize, what: String, fix: &'static str) -> Finding {
@@ -58,16 +103,26 @@ fn missing(evidence: &Evidence<'_>, tree: &Tree) -> Option<(String, &'static str
 }
 
 fn has_function(file: &File, name: &str) -> bool {
-    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    definitions(file, name).next().is_some()
+}
+
+/// Where functions of this name are defined.
+fn definitions<'a>(file: &'a File, name: &str) -> impl Iterator<Item = usize> + 'a {
     let definition = format!("fn {name}");
-    file.text.match_indices(&definition).any(|(at, _)| ends(&file.text[at + definition.len()..]))
+    let ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let found: Vec<usize> = file.text.match_indices(&definition).map(|(at, _)| at).collect();
+    let length = definition.len();
+    found.into_iter().filter(move |at| ends(&file.text[at + length..]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEST: (&str, &str) = ("crates/core/tests/model.rs", "#[test]\nfn one_effect_at_most() {}\n");
+    const TEST: (&str, &str) = (
+        "crates/core/tests/model.rs",
+        "#[test]\nfn one_effect_at_most() {}\n\nfn a_plain_function() {}\n\n#[test]\n#[ignore]\nfn an_ignored_one() {}\n",
+    );
 
     fn whats(page: &str) -> Vec<String> {
         let findings = check(&Tree::of(&[(COVERAGE, page), TEST]));
@@ -77,13 +132,29 @@ mod tests {
     #[test]
     fn evidence_that_exists_is_fine() {
         assert_eq!(whats("| 1 | `crates/core/tests/model.rs` |"), [""; 0]);
-        assert_eq!(whats("| 1 | `crates/core/tests/model.rs::one_effect_at_most` |"), [""; 0]);
+        assert_eq!(whats("| 1 | `docs/coverage.md` | `crates/core/tests/model.rs::one_effect_at_most` |"), [""; 0]);
         assert_eq!(whats("| 1 | `docs/coverage.md#top`, `Claim::Granted`, `a/b` |"), [""; 0]);
     }
 
     #[test]
+    fn what_is_built_is_shown_by_a_test_that_runs() {
+        let row = |shown: &str| format!("| 1 | `crates/core/tests/model.rs` | {shown} |");
+        assert_eq!(whats(&row("`crates/core/tests/model.rs::one_effect_at_most`")), [""; 0]);
+        assert_eq!(whats(&row("`docs/coverage.md`")), ["1: nothing that runs shows this row"]);
+        assert_eq!(
+            whats(&row("`crates/core/tests/model.rs`")),
+            ["1: crates/core/tests/model.rs is a file, and no test"]
+        );
+        for not_run in ["a_plain_function", "an_ignored_one"] {
+            let what = format!("1: crates/core/tests/model.rs::{not_run} is not a test that runs");
+            assert_eq!(whats(&row(&format!("`crates/core/tests/model.rs::{not_run}`"))), [what]);
+        }
+        assert_eq!(whats("| 1 | – | `docs/coverage.md` |"), [""; 0], "a page may be all that a section asks for");
+    }
+
+    #[test]
     fn a_file_that_is_gone_is_reported_with_its_row() {
-        let page = "text `docs/old.md`\n| 1 | `docs/gone.md` | `crates/core/tests/model.rs` |";
+        let page = "text `docs/old.md`\n| 1 | `docs/gone.md` | `crates/core/tests/model.rs::one_effect_at_most` |";
         assert_eq!(whats(page), ["2: there is no docs/gone.md"]);
     }
 
