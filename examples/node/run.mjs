@@ -37,7 +37,8 @@ async function charge(key, amount) {
   return replayed;
 }
 
-const ended = (child) => new Promise((resolve) => (child.exitCode === null ? child.on("exit", resolve) : resolve()));
+const ended = (child) =>
+  new Promise((resolve) => (child.pid && child.exitCode === null ? child.on("exit", resolve) : resolve()));
 
 const folder = await mkdtemp(join(tmpdir(), "onefold-"));
 const place = ["--database", `sqlite:${folder}/onefold.db`, "--listen", "127.0.0.1:0", "--log", "error"];
@@ -47,7 +48,19 @@ const children = [
     stdio: ["ignore", "ignore", "inherit"],
   }),
 ];
+// A program that cannot be started must not leave the other one behind.
+const broken = Promise.all(children.map((child) => new Promise((_, reject) => child.on("error", reject))));
 try {
+  await Promise.race([broken, play()]);
+} finally {
+  for (const child of children) {
+    child.kill();
+    await ended(child);
+  }
+  await rm(folder, { recursive: true });
+}
+
+async function play() {
   await untilListening(SERVICE);
   await untilListening(GATEWAY);
   const key = randomUUID();
@@ -55,10 +68,4 @@ try {
   const { charges } = await (await fetch(`http://127.0.0.1:${SERVICE}/`)).json();
   console.log(`sent twice, charged ${charges} time${charges === 1 ? "" : "s"}`);
   process.exitCode = replays.join() === "false,true" && charges === 1 ? 0 : 1;
-} finally {
-  for (const child of children) {
-    child.kill();
-    await ended(child);
-  }
-  await rm(folder, { recursive: true });
 }

@@ -47,9 +47,11 @@ def charged():
 def main(folder):
     onefold = os.environ.get("ONEFOLD", "onefold")
     serve = [onefold, "serve", "--config", HERE / "onefold.toml", "--listen", "127.0.0.1:0", "--log", "error"]
-    service = subprocess.Popen([sys.executable, HERE / "service.py", str(SERVICE)])
-    gateway = subprocess.Popen([*serve, "--database", f"sqlite:{folder}/onefold.db"], stdout=subprocess.DEVNULL)
+    children = []
     try:
+        children.append(subprocess.Popen([sys.executable, HERE / "service.py", str(SERVICE)]))
+        database = ["--database", f"sqlite:{folder}/onefold.db"]
+        children.append(subprocess.Popen([*serve, *database], stdout=subprocess.DEVNULL))
         until_listening(SERVICE)
         until_listening(GATEWAY)
         key = str(uuid.uuid4())
@@ -58,7 +60,7 @@ def main(folder):
         print(f"sent twice, charged {times} time{'' if times == 1 else 's'}")
         return 0 if (replays, times) == ([False, True], 1) else 1
     finally:
-        for child in (gateway, service):
+        for child in reversed(children):
             child.terminate()
             child.wait()
 

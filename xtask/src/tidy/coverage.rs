@@ -65,14 +65,17 @@ fn is_test(evidence: &Evidence<'_>, name: &str, tree: &Tree) -> bool {
         return tree.file(SUITE).is_some_and(|suite| suite.text.contains(&format!(" {name},\n")));
     }
     tree.file(evidence.path).is_some_and(|file| {
-        definitions(file, name).any(|at| {
-            let line = file.text[..at].rfind('\n').map_or(0, |end| end + 1);
-            let above = file.text[..line].lines().rev();
-            let attributes: Vec<&str> =
-                above.map(str::trim).take_while(|line| line.starts_with('#') || line.starts_with("//")).collect();
-            let has = |word: &str| attributes.iter().any(|line| line.starts_with("#[") && line.contains(word));
-            (has("test]") || has("test(")) && !has("ignore")
-        })
+        // A table of tests that run at every front: `at_each_front! { name, … }`.
+        let listed = file.text.contains(&format!("\n    {name},\n"));
+        listed
+            || definitions(file, name).any(|at| {
+                let line = file.text[..at].rfind('\n').map_or(0, |end| end + 1);
+                let above = file.text[..line].lines().rev();
+                let attributes: Vec<&str> =
+                    above.map(str::trim).take_while(|line| line.starts_with('#') || line.starts_with("//")).collect();
+                let has = |word: &str| attributes.iter().any(|line| line.starts_with("#[") && line.contains(word));
+                (has("test]") || has("test(")) && !has("ignore")
+            })
     })
 }
 

@@ -7,10 +7,8 @@ use crate::gateway_try::free_port;
 
 /// Runs an example in a copy of its folder, on ports of its own.
 fn run(language: &str, program: &str, script: &str, ports: [&str; 2]) {
-    if Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err() && std::env::var("CI").is_err() {
-        println!("{program} is not installed, so its example is not run");
-        return;
-    }
+    let there = Command::new(program).arg("--version").stdout(Stdio::null()).status();
+    assert!(there.is_ok(), "{program} is not installed, and the example in examples/{language} needs it: install it");
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(language);
     let copy = tempfile::tempdir().unwrap();
     let free = [free_port().to_string(), free_port().to_string()];
@@ -39,4 +37,31 @@ fn a_service_in_python_charges_once() {
 #[test]
 fn a_service_in_node_charges_once() {
     run("node", "node", "run.mjs", ["8182", "7182"]);
+}
+
+/// The service that a runner starts must not outlive it, whatever else cannot be started.
+fn leaves_nothing_behind(language: &str, program: &str, script: &str, port: &str) {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(language);
+    let copy = tempfile::tempdir().unwrap();
+    let free = free_port().to_string();
+    for file in std::fs::read_dir(example).unwrap().map(|file| file.unwrap()) {
+        let text = std::fs::read_to_string(file.path()).unwrap().replace(port, &free);
+        std::fs::write(copy.path().join(file.file_name()), text).unwrap();
+    }
+    let ran = Command::new(program)
+        .arg(copy.path().join(script))
+        .current_dir(copy.path())
+        .env("ONEFOLD", copy.path().join("no-such-program"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(!ran.status.success());
+    assert!(std::net::TcpStream::connect(format!("127.0.0.1:{free}")).is_err(), "the service still listens");
+}
+
+#[test]
+fn a_runner_that_cannot_start_the_gateway_leaves_no_service_behind() {
+    leaves_nothing_behind("python", "python3", "run.py", "8181");
+    leaves_nothing_behind("node", "node", "run.mjs", "8182");
 }
