@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `claim` | may this attempt act? |
 //! | `lease` | how long, and renewing |
+//! | `provider_key` | the key that the provider gets, is asked about and refuses |
 //! | `record` | what an attempt says happened |
 //! | `release` | an attempt says that nothing was sent |
 //! | `expiry` | a silent holder, an overdue retry, an overdue question |
@@ -23,6 +24,7 @@ mod expiry;
 mod lease;
 mod once;
 mod outcome;
+mod provider_key;
 mod reconcile;
 mod record;
 mod release;
@@ -36,9 +38,10 @@ pub use claim::{Claim, ClaimRequest, Holder, decide};
 pub(crate) use entry::named;
 pub use entry::{Entry, Origin, SettledBy, SideEffect, Source, Status};
 pub use expiry::{OVERDUE_FOR, Sweep, SweepReason, sweep};
-pub use lease::{Lease, RenewRequest, Renewed, provider_key, renew};
+pub use lease::{Lease, RenewRequest, Renewed, renew};
 pub use once::{Once, OnceRequest, once, performed};
 pub use outcome::{Completion, Digest, Failure, Outcome, Replay, StoredResult};
+pub use provider_key::{PROVIDER_KEY_BYTES_MAX, provider_key};
 pub use reconcile::{Question, ReconcileRequest, Reconciled, ReconcilerAnswer, reconcile};
 pub use record::{RecordRequest, Recorded, Refusal, record};
 pub use release::{ReleaseReason, ReleaseRequest, Released, release};

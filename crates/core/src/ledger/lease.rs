@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::attempt::AttemptId;
 use super::entry::{Entry, SideEffect, Status};
+use super::provider_key::provider_key;
 use super::transition::{Decision, Transition};
-use crate::effect::{Policy, Terms};
-use crate::operation::{OperationId, OperationKey};
+use crate::effect::Terms;
+use crate::operation::OperationKey;
 use crate::time::Timestamp;
 
 /// A grant. Recording or releasing takes it by value in the runtime, so neither happens twice.
@@ -46,23 +47,6 @@ impl Lease {
             earlier: entry.side_effect,
             provider_key: provider_key(&entry.key.id, entry.fence, entry.contract.policy()),
         }
-    }
-}
-
-/// The key that an attempt sends to its provider: the operation's id, the same for every attempt.
-///
-/// Under `void` the provider refuses a key for ever, so an attempt after the first has one of its own.
-pub fn provider_key(id: &OperationId, fence: u64, policy: &Policy) -> Arc<str> {
-    match policy {
-        Policy::Void if fence > 1 => Arc::from(format!("{id}~{fence}")),
-        Policy::Void
-        | Policy::Rerun
-        | Policy::AcceptDuplicate
-        | Policy::SameKey { .. }
-        | Policy::Ask { .. }
-        | Policy::Escalate
-        | Policy::InTransaction
-        | Policy::Outbox => Arc::from(id.as_str()),
     }
 }
 

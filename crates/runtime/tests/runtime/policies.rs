@@ -176,7 +176,7 @@ async fn void_releases_only_after_the_providers_yes_and_then_sends_a_key_it_has_
     stands(&ledger, "seat.reserve", "A", Status::Released).await;
     assert_eq!(until_completed(&seats, &keys).await, Performed::Completed { result: 7, replayed: false });
     assert_eq!(*voided.lock().unwrap(), ["A", "A"]);
-    assert_eq!(*keys.lock().unwrap(), ["A", "A~2"]);
+    assert_eq!(*keys.lock().unwrap(), ["A", "A~v2"]);
 }
 
 #[tokio::test]
