@@ -6,8 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::effect::Policy;
 use crate::error::CodeName;
-use crate::ledger::named;
+use crate::ledger::{SideEffect, named};
 use crate::retry::{Category, Schedule};
 use crate::time::Timestamp;
 
@@ -101,6 +102,9 @@ pub enum Meaning {
     NotApplied(Category),
     /// Nobody knows.
     Unknown(Category),
+    /// This call did nothing: an earlier one under the same key is still at work. Ask again later; its answer judges
+    /// both.
+    StillRunning,
     /// The dependency said no, for good.
     Final,
     /// The dependency said no, for good, and we have a word for it.
@@ -158,6 +162,38 @@ pub fn judge(happened: Happened, sent: Sent, promises: &Promises) -> Meaning {
             Meaning::Unknown(Category::DownstreamUnavailable)
         }
         (Happened::Undecodable | Happened::Panicked, Sent::Something) => Meaning::Unknown(Category::Unexpected),
+    }
+}
+
+/// Whether the dependency may have seen the key of a call before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum KeySent {
+    /// For the first time, or by attempts that surely did nothing.
+    First,
+    /// By an earlier attempt that may be at work still, to a dependency that takes it for the same request.
+    Repeated,
+}
+
+impl KeySent {
+    /// Under this policy, with this known of earlier attempts.
+    pub fn of(policy: &Policy, earlier: SideEffect) -> Self {
+        match (policy, earlier) {
+            (Policy::SameKey { .. }, SideEffect::Unknown) => Self::Repeated,
+            _ => Self::First,
+        }
+    }
+}
+
+/// What the status of a call under a key means.
+///
+/// A dependency that follows the `Idempotency-Key` draft answers 409, others 425, while the first request with a key is
+/// at work. To a repeated key that is no answer to the operation, whatever the status means otherwise; only what the
+/// dependency promises for that status goes before it.
+pub fn judge_keyed(status: u16, key: KeySent, promises: &Promises) -> Meaning {
+    let declared = promises.by_status.contains_key(&status);
+    match (key, status) {
+        (KeySent::Repeated, 409 | 425) if !declared => Meaning::StillRunning,
+        (KeySent::First | KeySent::Repeated, _) => of_status(status, promises),
     }
 }
 
@@ -301,6 +337,33 @@ mod tests {
         assert_eq!(meaning(409), Meaning::Unknown(Category::DownstreamUnavailable));
         assert_eq!(meaning(422), Meaning::Business(refused));
         assert_eq!(meaning(500), Meaning::Unknown(Category::DownstreamUnavailable));
+    }
+
+    #[test]
+    fn a_repeated_key_that_is_refused_as_in_flight_is_still_running() {
+        let nothing = Promises::default();
+        let business = Promises::default().with(409, Promise::Business(CodeName::parse("TAKEN").unwrap()));
+        for status in 400..600 {
+            let plain = judge(Happened::Status(status), Sent::Something, &nothing);
+            assert_eq!(judge_keyed(status, KeySent::First, &nothing), plain, "{status}");
+            let repeated = judge_keyed(status, KeySent::Repeated, &nothing);
+            if [409, 425].contains(&status) {
+                assert_eq!(repeated, Meaning::StillRunning, "{status}");
+            } else {
+                assert_eq!(repeated, plain, "{status}");
+            }
+        }
+        assert!(matches!(judge_keyed(409, KeySent::Repeated, &business), Meaning::Business(_)));
+    }
+
+    #[test]
+    fn a_key_is_repeated_only_where_the_provider_knows_it_and_an_attempt_may_have_sent_it() {
+        let same_key = Policy::SameKey { provider_memory: Duration::from_hours(24) };
+        assert_eq!(KeySent::of(&same_key, SideEffect::Unknown), KeySent::Repeated);
+        assert_eq!(KeySent::of(&same_key, SideEffect::NotApplied), KeySent::First);
+        for policy in [Policy::Rerun, Policy::AcceptDuplicate, Policy::Void, Policy::Escalate] {
+            assert_eq!(KeySent::of(&policy, SideEffect::Unknown), KeySent::First, "{policy}");
+        }
     }
 
     #[test]

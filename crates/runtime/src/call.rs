@@ -63,6 +63,8 @@ impl CallFailure {
     pub fn judged(meaning: &Judged) -> Self {
         match meaning {
             Judged::NotSent(category) => Self::not_sent(*category),
+            // This call did nothing: its grant goes back, and what earlier ones did stays unknown.
+            Judged::StillRunning => Self::not_sent(Category::DownstreamUnavailable),
             Judged::NotApplied(category) => Self::not_applied(*category),
             Judged::Unknown(category) => Self::unknown(*category),
             Judged::Final => Self::rejected(DOWNSTREAM_REJECTED),

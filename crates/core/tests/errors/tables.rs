@@ -48,9 +48,12 @@ fn failure_classification_000_8_1() {
         {
             "retry after 60 s"
         }
-        Meaning::NotSent(_) | Meaning::NotApplied(_) | Meaning::Unknown(_) | Meaning::Final | Meaning::Business(_) => {
-            "something else"
-        }
+        Meaning::NotSent(_)
+        | Meaning::NotApplied(_)
+        | Meaning::Unknown(_)
+        | Meaning::StillRunning
+        | Meaning::Final
+        | Meaning::Business(_) => "something else",
     };
     let incident = |code: Code, category| {
         let never = wait(category, 1, None).is_none();

@@ -8,7 +8,7 @@ use onefold_core::ledger::{Entry, Replay, Status};
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
 
-use super::flights::Landed;
+use super::flights::{Landed, Watch};
 use super::guard::{Inner, Stop};
 use super::meter::{AnswerKind, Measured};
 use super::refusal::{Protocol, Refusal};
@@ -20,13 +20,15 @@ pub(super) struct Attached<'a, S> {
     pub(super) inner: &'a Inner<S>,
     pub(super) key: &'a OperationKey,
     pub(super) caller: &'a Caller,
+    /// Since before the claim.
+    pub(super) watch: Watch,
 }
 
 impl<S: Store> Attached<'_, S> {
     /// Waits as long as the route or the caller says, and answers with what came of the attempt; never performs in its
     /// place.
     pub(super) async fn wait(
-        self,
+        mut self,
         prefer: Option<&HeaderValue>,
         lease_left: Duration,
         protocol: Protocol,
@@ -57,21 +59,34 @@ impl<S: Store> Attached<'_, S> {
     }
 
     /// How the attempt ended; none where there is no place to wait.
-    async fn ended(&self) -> Option<Ended> {
-        let mut waiting = self.inner.waiters.wait_for(self.key)?;
+    async fn ended(&mut self) -> Option<Ended> {
         loop {
-            if let Some(mut here) = self.inner.flights.watch(self.key) {
-                let landed = here.wait_for(Option::is_some).await.ok().and_then(|landed| landed.clone());
-                if let (Some(Landed::NotApplied(answer)), Caller::Known { .. }) = (landed, self.caller) {
-                    return Some(Ended::NotApplied(answer.to_response()));
+            let mut waiting = self.inner.waiters.wait_for(self.key)?;
+            let landed = tokio::select! {
+                landed = self.watch.ended() => landed,
+                entry = waiting.ended() => {
+                    let entry = entry?;
+                    // The ledger knows that an attempt gave its grant back before that attempt's own answer is here.
+                    if entry.is_settled() || !self.watch.expects() {
+                        return Some(Ended::Known(Box::new(Entry::clone(&entry))));
+                    }
+                    self.watch.ended().await
                 }
-                return self.look().await;
+            };
+            match self.landed(landed).await? {
+                // What ended is an attempt before the one that is waited for.
+                Ended::Known(entry) if entry.status == Status::Started => {}
+                ended @ (Ended::NotApplied(_) | Ended::NotSent(_) | Ended::Known(_)) => return Some(ended),
             }
-            tokio::select! {
-                entry = waiting.ended() => return entry.map(|entry| Ended::Known(Box::new(Entry::clone(&entry)))),
-                // An attempt whose grant was answered a moment ago may appear here.
-                () = tokio::time::sleep(Duration::from_millis(25)) => {}
-            }
+        }
+    }
+
+    async fn landed(&self, landed: Landed) -> Option<Ended> {
+        let shown = *self.caller != Caller::Anonymous || self.inner.settings.replays_to_anyone;
+        match landed {
+            Landed::NotApplied(answer) if shown => Some(Ended::NotApplied(answer.to_response())),
+            Landed::NotSent(status, detail) => Some(Ended::NotSent(Refusal::not_sent(status, &detail))),
+            Landed::NotApplied(_) | Landed::Look => self.look().await,
         }
     }
 
@@ -86,6 +101,7 @@ impl<S: Store> Attached<'_, S> {
                 measured.kind = AnswerKind::NotApplied;
                 return Ok(response);
             }
+            Ended::NotSent(refusal) => return Err(refusal.into()),
             Ended::Known(entry) => entry,
         };
         let settings = &self.inner.settings;
@@ -108,6 +124,8 @@ impl<S: Store> Attached<'_, S> {
 enum Ended {
     /// Nothing took hold; this is what its own caller got.
     NotApplied(Response),
+    /// Nothing was sent.
+    NotSent(Refusal),
     Known(Box<Entry>),
 }
 

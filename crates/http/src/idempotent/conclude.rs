@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
-use onefold_core::call::{Happened, Meaning, Promises, judge};
+use onefold_core::call::{Happened, KeySent, Meaning, Promises, judge};
 use onefold_core::error::DOWNSTREAM_REJECTED;
 use onefold_core::ledger::{Completion, Failure, Outcome, SideEffect, StoredResult};
 use onefold_core::operation::OperationKey;
@@ -22,6 +22,7 @@ use super::refusal::{Protocol, Refusal};
 use super::route::RouteSettings;
 use super::stored::{self, StoredAnswer};
 use super::stream::Rest;
+use super::whole::Whole;
 
 /// What an attempt hands over.
 pub(super) struct Said {
@@ -31,6 +32,12 @@ pub(super) struct Said {
     pub(super) landed: Landed,
     /// What it says of the dependency's health; nothing where it had no part in it.
     pub(super) healthy: Option<bool>,
+}
+
+impl Said {
+    fn new(response: Response, landed: Landed, healthy: Option<bool>) -> Self {
+        Self { response, landed, healthy }
+    }
 }
 
 /// A body, read as far as it is kept.
@@ -45,9 +52,10 @@ enum Read {
 pub(super) async fn conclude(
     answered: Answered,
     settings: &RouteSettings,
-    key: &OperationKey,
+    key: (&OperationKey, KeySent),
     protocol: Protocol,
 ) -> Ending<Said> {
+    let (key, key_sent) = key;
     match answered {
         Err(unanswered) => nothing_came(&unanswered, key, protocol),
         // How the answer speaks decides, not how the caller asked.
@@ -55,10 +63,11 @@ pub(super) async fn conclude(
         Ok(response) => {
             let (mut parts, body) = response.into_parts();
             stored::remove_framing(&mut parts.headers);
-            let effect = settings.answers.effect(parts.status, &parts.headers);
+            let effect = settings.answers.effect(parts.status, &parts.headers, key_sent);
             parts.headers.remove(ONEFOLD_EFFECT);
             match effect {
                 Effect::None => not_applied(parts, body, settings).await,
+                Effect::StillRunning => still_running(parts, body),
                 Effect::Applied | Effect::Final if streamed(&parts.headers) => streaming(parts, body, effect, settings),
                 Effect::Applied | Effect::Final => match read(body, settings.body.answer_bytes_max).await {
                     Read::Whole(body, trailers) => known(&parts, body, trailers, effect, settings),
@@ -83,13 +92,10 @@ async fn grpc(response: Response, settings: &RouteSettings, key: &OperationKey) 
                 Effect::Applied | Effect::Final => known(&parts, body, trailers, effect, settings),
                 Effect::None => {
                     let answer = every_header(&parts, body, trailers);
-                    let said = Said {
-                        response: answer.to_response(),
-                        landed: Landed::NotApplied(Arc::new(answer)),
-                        healthy: Some(true),
-                    };
-                    Ending::Release(said)
+                    let response = answer.to_response();
+                    Ending::Release(Said::new(response, Landed::NotApplied(Arc::new(answer)), Some(true)))
                 }
+                Effect::StillRunning => still_running(parts, Body::new(Whole::memory(body, trailers))),
                 Effect::Unknown(category) => unknown(every_header(&parts, body, trailers).to_response(), category),
             }
         }
@@ -117,15 +123,14 @@ fn known(
     let evidence = settings.evidence.of(parts.status, &parts.headers, &body);
     let kept = StoredAnswer::of(parts.status, &parts.headers, &settings.stored_headers, body.clone(), trailers.clone());
     let response = every_header(parts, body, trailers).to_response();
-    let said = Said { response, landed: Landed::Look, healthy: Some(true) };
-    Ending::Record(outcome(effect, kept.to_result(), evidence), said)
+    Ending::Record(outcome(effect, kept.to_result(), evidence), Said::new(response, Landed::Look, Some(true)))
 }
 
 /// Its status is known and its body passes: a duplicate is told so.
 fn streaming(parts: Parts, body: Body, effect: Effect, settings: &RouteSettings) -> Ending<Said> {
     let evidence = settings.evidence.of(parts.status, &parts.headers, b"");
     let result = stored::not_kept(parts.status, &body);
-    let said = Said { response: Response::from_parts(parts, body), landed: Landed::Look, healthy: Some(true) };
+    let said = Said::new(Response::from_parts(parts, body), Landed::Look, Some(true));
     Ending::Record(outcome(effect, result, evidence), said)
 }
 
@@ -141,24 +146,29 @@ async fn not_applied(parts: Parts, body: Body, settings: &RouteSettings) -> Endi
     let said = match read(body, settings.body.answer_bytes_max).await {
         Read::Whole(body, trailers) => {
             let answer = every_header(&parts, body, trailers);
-            Said { response: answer.to_response(), landed: Landed::NotApplied(Arc::new(answer)), healthy: Some(true) }
+            Said::new(answer.to_response(), Landed::NotApplied(Arc::new(answer)), Some(true))
         }
         Read::More(start, rest) => {
             let response = Response::from_parts(parts, Rest::body(start, rest));
-            Said { response, landed: Landed::Look, healthy: Some(true) }
+            Said::new(response, Landed::Look, Some(true))
         }
         Read::Broken => {
             let response = Response::from_parts(parts, Body::empty());
-            Said { response, landed: Landed::Look, healthy: Some(true) }
+            Said::new(response, Landed::Look, Some(true))
         }
     };
     Ending::Release(said)
 }
 
+/// This request did nothing, and an earlier one is at work: the grant goes back, and its outcome stays unknown.
+fn still_running(parts: Parts, body: Body) -> Ending<Said> {
+    Ending::Release(Said::new(Response::from_parts(parts, body), Landed::Look, Some(true)))
+}
+
 fn unknown(response: Response, category: Category) -> Ending<Said> {
     let detail = format!("the upstream answered {}", response.status().as_u16());
     let failure = Failure::technical(category, SideEffect::Unknown).detailed(detail);
-    Ending::Record(Outcome::Unknown(failure), Said { response, landed: Landed::Look, healthy: Some(false) })
+    Ending::Record(Outcome::Unknown(failure), Said::new(response, Landed::Look, Some(false)))
 }
 
 fn broken() -> Unanswered {
@@ -170,17 +180,19 @@ fn nothing_came(unanswered: &Unanswered, key: &OperationKey, protocol: Protocol)
     let timeout = unanswered.happened == Happened::Timeout;
     let status = if timeout { StatusCode::GATEWAY_TIMEOUT } else { StatusCode::BAD_GATEWAY };
     let healthy = (!unanswered.by_us).then_some(false);
-    let said = |refusal: Refusal| Said { response: refusal.into_response(protocol), landed: Landed::Look, healthy };
+    let said = |refusal: Refusal| Said::new(refusal.into_response(protocol), Landed::Look, healthy);
     match judge(unanswered.happened, unanswered.sent, &Promises::default()) {
         Meaning::NotSent(_) | Meaning::NotApplied(_) => {
-            Ending::Release(said(Refusal::not_sent(status, &unanswered.detail)))
+            let landed = Landed::NotSent(status, Arc::from(unanswered.detail.as_str()));
+            let response = Refusal::not_sent(status, &unanswered.detail).into_response(protocol);
+            Ending::Release(Said::new(response, landed, healthy))
         }
         Meaning::Unknown(category) => {
             let failure = Failure::technical(category, SideEffect::Unknown).detailed(unanswered.detail.as_str());
             let refusal = Refusal::unanswered(key, status, &unanswered.detail);
             Ending::Record(Outcome::Unknown(failure), said(refusal))
         }
-        Meaning::Final | Meaning::Business(_) => {
+        Meaning::StillRunning | Meaning::Final | Meaning::Business(_) => {
             let failure = Failure::technical(Category::Unexpected, SideEffect::Unknown);
             Ending::Record(Outcome::Unknown(failure), said(Refusal::unanswered(key, status, &unanswered.detail)))
         }

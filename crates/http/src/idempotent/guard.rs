@@ -95,7 +95,7 @@ impl<S: Store> Guard<S> {
     pub fn new(ledger: &Ledger<S>, terms: Arc<Terms>, settings: RouteSettings) -> Result<Self> {
         let settings = settings.checked(terms.contract.class())?;
         let inner = Inner {
-            waiters: Waiters::new(ledger, settings.waiters_max),
+            waiters: Waiters::new(ledger, &terms.kind, settings.waiters_max),
             room: Arc::new(Semaphore::new(settings.in_flight_max)),
             flights: Flights::default(),
             ledger: ledger.clone(),
@@ -149,6 +149,8 @@ impl<S: Store> Guard<S> {
         };
         measured.operation(&admitted.key);
         let protocol = admitted.protocol;
+        // Before the claim: an attempt may end before its duplicate has heard that it is under way.
+        let watch = self.inner.flights.watch(&admitted.key);
         let taken = self.inner.ledger.take(&self.inner.terms, taking(&mut admitted)).await;
         let claim = match taken {
             Ok(claim) => claim,
@@ -168,16 +170,14 @@ impl<S: Store> Guard<S> {
                 Ok(replay::replay(&self.inner, &admitted.key, &admitted.caller, &found)?)
             }
             Claim::InFlight { retry_after } => {
-                let waiting = attach::Attached { inner: &self.inner, key: &admitted.key, caller: &admitted.caller };
+                let waiting =
+                    attach::Attached { inner: &self.inner, key: &admitted.key, caller: &admitted.caller, watch };
                 let prefer = admitted.parts.headers.get("prefer").cloned();
                 // Only who performs takes a place of the dependency's.
                 drop(admitted.places);
                 waiting.wait(prefer.as_ref(), retry_after, protocol, measured).await
             }
-            Claim::Conflict => {
-                let (status, code) = self.inner.settings.reused;
-                Err(Refusal::reused(status, code, &self.inner.settings.header).into())
-            }
+            Claim::Conflict => Err(Refusal::reused(&self.inner.settings, &admitted.parts.headers).into()),
             Claim::Unknown { .. } => {
                 Err(Refusal::unknown(&admitted.key, "an earlier request with this key may have taken hold").into())
             }

@@ -78,6 +78,13 @@ pub struct IdempotentLayer<S> {
     guard: Guard<S>,
 }
 
+impl<S: Store> IdempotentLayer<S> {
+    /// How many requests of this route wait now for the end of another one with their key.
+    pub fn waiting(&self) -> usize {
+        self.guard.inner.waiters.waiting()
+    }
+}
+
 impl<S> Clone for IdempotentLayer<S> {
     fn clone(&self) -> Self {
         Self { guard: self.guard.clone() }

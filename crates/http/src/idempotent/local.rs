@@ -8,7 +8,7 @@ use axum::BoxError;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{HeaderMap, Request, Response, header};
 use axum::response::IntoResponse;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
@@ -129,12 +129,16 @@ impl<S: Transact> LocalLayer<S> {
             Row::Admitted(admitted) => admitted,
         };
         measured.operation(&admitted.key);
-        if let Some(answer) = self.known(&admitted.key, &admitted.subject, &admitted.caller).await? {
+        if let Some(answer) =
+            self.known(&admitted.key, &admitted.subject, &admitted.caller, &admitted.parts.headers).await?
+        {
             measured.kind = AnswerKind::Replayed;
             return Ok(answer);
         }
         let taking = taking(&mut admitted);
-        let guarded = Doing { layer: self.clone(), taking, caller: admitted.caller.clone() };
+        let content_type = admitted.parts.headers.get(header::CONTENT_TYPE).cloned();
+        let content_type = HeaderMap::from_iter(content_type.map(|value| (header::CONTENT_TYPE, value)));
+        let guarded = Doing { layer: self.clone(), taking, caller: admitted.caller.clone(), content_type };
         let mut request = Request::from_parts(admitted.parts, admitted.body);
         request.extensions_mut().insert(LocalOperation { guarded: Some(guarded) });
         // A transaction that its caller leaves in the middle of `BEGIN` or `COMMIT` is nobody's: it runs to its end.
@@ -158,24 +162,20 @@ impl<S: Transact> LocalLayer<S> {
         key: &OperationKey,
         subject: &Subject,
         caller: &Caller,
+        headers: &HeaderMap,
     ) -> Result<Option<Response<Body>>, Stop> {
         let inner = &self.guard.inner;
         let found = inner.ledger.store().find(vec![key.clone()]).await?.pop().flatten();
         let Some(entry) = found else { return Ok(None) };
         if !subject.matches(&entry.fingerprint)? {
             conflicted(Source::Http, &key.kind);
-            return Err(self.reused().into());
+            return Err(Refusal::reused(&inner.settings, headers).into());
         }
         if !entry.is_settled() {
             return Ok(None);
         }
         replayed(Source::Http, &key.kind);
         Ok(Some(replay(inner, key, caller, &Replay::of(&entry))?))
-    }
-
-    fn reused(&self) -> Refusal {
-        let settings = &self.guard.inner.settings;
-        Refusal::reused(settings.reused.0, settings.reused.1, &settings.header)
     }
 }
 
@@ -189,6 +189,8 @@ struct Doing<S> {
     layer: LocalLayer<S>,
     taking: Taking,
     caller: Caller,
+    /// Of the request, for whoever compares bodies.
+    content_type: HeaderMap,
 }
 
 impl<S> Clone for LocalOperation<S> {
@@ -197,6 +199,7 @@ impl<S> Clone for LocalOperation<S> {
             layer: doing.layer.clone(),
             taking: doing.taking.clone(),
             caller: doing.caller.clone(),
+            content_type: doing.content_type.clone(),
         };
         Self { guarded: self.guarded.as_ref().map(again) }
     }
@@ -266,7 +269,7 @@ impl<S: Transact> Doing<S> {
                 let refusal = Refusal::in_flight(inner.settings.in_flight_status, retry_after);
                 Ok(refusal.into_response(Protocol::Http))
             }
-            Within::Conflict => Ok(self.layer.reused().into_response(Protocol::Http)),
+            Within::Conflict => Ok(Refusal::reused(&inner.settings, &self.content_type).into_response(Protocol::Http)),
         }
     }
 }

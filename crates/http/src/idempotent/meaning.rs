@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::{HeaderMap, HeaderName, StatusCode};
-use onefold_core::call::{GrpcStatus, Happened, Meaning, Promises, Sent, judge};
+use onefold_core::call::{GrpcStatus, Happened, KeySent, Meaning, Promises, Sent, judge, judge_keyed};
 use onefold_core::ledger::SideEffect;
 use onefold_core::retry::Category;
 
@@ -21,6 +21,9 @@ pub enum Effect {
     Final,
     /// It may have taken hold.
     Unknown(Category),
+    /// This request did nothing; an earlier one with the same key is still at work. Nothing is stored, and the key is
+    /// sent again later.
+    StillRunning,
 }
 
 impl Effect {
@@ -29,7 +32,7 @@ impl Effect {
         match self {
             Self::None | Self::Final => SideEffect::NotApplied,
             Self::Applied => SideEffect::Applied,
-            Self::Unknown(_) => SideEffect::Unknown,
+            Self::Unknown(_) | Self::StillRunning => SideEffect::Unknown,
         }
     }
 }
@@ -56,8 +59,9 @@ impl Answers {
         self
     }
 
-    /// What an answer means by its status and headers.
-    pub(super) fn effect(&self, status: StatusCode, headers: &HeaderMap) -> Effect {
+    /// What an answer means by its status and headers, and by whether its key was new to the upstream. What the upstream
+    /// says and the route declares goes first.
+    pub(super) fn effect(&self, status: StatusCode, headers: &HeaderMap, key: KeySent) -> Effect {
         if let Some(effect) = self.said(headers) {
             return effect;
         }
@@ -67,7 +71,7 @@ impl Answers {
         if status.is_success() || status.is_redirection() {
             return Effect::Applied;
         }
-        meant(&judge(Happened::Status(status.as_u16()), Sent::Something, &Promises::default()))
+        meant(&judge_keyed(status.as_u16(), key, &Promises::default()))
     }
 
     /// What the answer to a unary gRPC call means.
@@ -98,6 +102,7 @@ fn meant(meaning: &Meaning) -> Effect {
     match meaning {
         Meaning::NotSent(_) | Meaning::NotApplied(_) => Effect::None,
         Meaning::Unknown(category) => Effect::Unknown(*category),
+        Meaning::StillRunning => Effect::StillRunning,
         Meaning::Final | Meaning::Business(_) => Effect::Final,
     }
 }
@@ -113,7 +118,7 @@ mod tests {
         if let Some(said) = said {
             headers.insert(ONEFOLD_EFFECT, HeaderValue::from_static(said));
         }
-        answers.effect(StatusCode::from_u16(status).unwrap(), &headers)
+        answers.effect(StatusCode::from_u16(status).unwrap(), &headers, KeySent::First)
     }
 
     #[test]
@@ -141,6 +146,23 @@ mod tests {
         assert_eq!(effect(&trusting, 500, Some("applied")), Effect::Applied);
         assert!(matches!(effect(&trusting, 200, Some("unknown")), Effect::Unknown(_)));
         assert!(matches!(effect(&trusting, 500, Some("maybe")), Effect::Unknown(_)));
+    }
+
+    #[test]
+    fn a_repeated_key_in_flight_is_still_running_unless_the_route_or_the_upstream_says_otherwise() {
+        let repeated = |answers: &Answers, status: u16, said: Option<&'static str>| {
+            let said = said.map(|said| (ONEFOLD_EFFECT, HeaderValue::from_static(said)));
+            let headers = HeaderMap::from_iter(said);
+            answers.effect(StatusCode::from_u16(status).unwrap(), &headers, KeySent::Repeated)
+        };
+        let plain = Answers::default();
+        for status in 200..600 {
+            let expected =
+                if [409, 425].contains(&status) { Effect::StillRunning } else { effect(&plain, status, None) };
+            assert_eq!(repeated(&plain, status, None), expected, "{status}");
+        }
+        assert_eq!(repeated(&plain.clone().with(409, Effect::Final), 409, None), Effect::Final);
+        assert_eq!(repeated(&plain.trusting_upstream(), 409, Some("applied")), Effect::Applied);
     }
 
     #[test]

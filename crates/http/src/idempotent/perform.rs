@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use onefold_core::call::Happened;
+use onefold_core::call::{Happened, KeySent};
 use onefold_core::error::UNEXPECTED;
-use onefold_core::ledger::Status;
+use onefold_core::ledger::{SideEffect, Status};
 use onefold_core::operation::OperationKey;
 use onefold_core::ports::Store;
 use onefold_core::{Error, Result};
@@ -69,6 +69,7 @@ impl<S: Store> Granted<S> {
         let Self { guard, performing, admitted } = self;
         let Admitted { key, protocol, parts, body, places, proof, .. } = admitted;
         let flight = guard.inner.flights.begin(key.clone());
+        let earlier = performing.attempt().lease().earlier;
         let request = Request::from_parts(parts, body);
         let (inner, of) = (Arc::clone(&guard.inner), key.clone());
         let effect = move |attempt: Attempt| async move {
@@ -81,12 +82,13 @@ impl<S: Store> Granted<S> {
                 Err(late) => Err(Unanswered::not_sent(Happened::Timeout, late.to_string()).by_us()),
             };
             let answered = if proof.failed() { Err(not_the_body()) } else { answered };
-            let ending = conclude(answered, &inner.settings, &of, protocol).await;
+            let sent = KeySent::of(inner.terms.contract.policy(), earlier);
+            let ending = conclude(answered, &inner.settings, (&of, sent), protocol).await;
             timed(ending, began.elapsed())
         };
         let concluded = performing.run_attached(effect).await;
         judge_health(places.pass, &concluded);
-        let (ended, landed) = guard.ended(concluded, &key, protocol);
+        let (ended, landed) = guard.ended(concluded, earlier, &key, protocol);
         flight.land(landed);
         ended
     }
@@ -139,20 +141,40 @@ fn judge_health(pass: Option<Pass>, concluded: &Result<Concluded<Timed>>) {
 
 impl<S: Store> Guard<S> {
     /// The answer to the one who sent the request, and how the attempt ended for those who waited.
-    fn ended(&self, concluded: Result<Concluded<Timed>>, key: &OperationKey, protocol: Protocol) -> (Ended, Landed) {
+    fn ended(
+        &self,
+        concluded: Result<Concluded<Timed>>,
+        earlier: SideEffect,
+        key: &OperationKey,
+        protocol: Protocol,
+    ) -> (Ended, Landed) {
         match concluded {
             Ok(Concluded::Ended { said: (said, took), settled }) => {
-                let kind = settled.map_or(AnswerKind::NotApplied, |settled| AnswerKind::of(settled.status));
                 let mut response = said.response;
-                if let Some(settled) = settled {
-                    self.announce(&mut response, settled, key);
-                }
+                let kind = match settled {
+                    Some(settled) => {
+                        self.announce(&mut response, settled, key);
+                        AnswerKind::of(settled.status)
+                    }
+                    // This attempt did nothing; what an earlier one did is as unknown as before.
+                    None if earlier == SideEffect::Unknown => {
+                        mark_unknown(response.headers_mut(), &key.reference());
+                        if !response.headers().contains_key(header::RETRY_AFTER) {
+                            set_retry_after(response.headers_mut(), Duration::from_secs(1));
+                        }
+                        return (Ended { response, kind: AnswerKind::InFlight, upstream: Some(took) }, Landed::Look);
+                    }
+                    None => AnswerKind::NotApplied,
+                };
                 (Ended { response, kind, upstream: Some(took) }, said.landed)
             }
             Ok(Concluded::Silent { because, settled }) => {
                 let refusal = silent(because, settled, key);
-                let kind = if settled.is_some() { AnswerKind::Unknown } else { AnswerKind::NotApplied };
-                (Ended { response: refusal.into_response(protocol), kind, upstream: None }, Landed::Look)
+                let (kind, landed) = match settled {
+                    Some(_) => (AnswerKind::Unknown, Landed::Look),
+                    None => (AnswerKind::NotApplied, Landed::NotSent(StatusCode::SERVICE_UNAVAILABLE, TOO_LATE.into())),
+                };
+                (Ended { response: refusal.into_response(protocol), kind, upstream: None }, landed)
             }
             Err(error) => {
                 let refusal = Refusal::from(error.with_fact("operationRef", key.reference()));
@@ -183,9 +205,11 @@ impl<S: Store> Guard<S> {
     }
 }
 
+const TOO_LATE: &str = "the deadline passed before anything was sent";
+
 fn silent(because: Silence, settled: Option<Settled>, key: &OperationKey) -> Refusal {
     match (because, settled) {
-        (_, None) => Refusal::not_sent(StatusCode::SERVICE_UNAVAILABLE, "the deadline passed before anything was sent"),
+        (_, None) => Refusal::not_sent(StatusCode::SERVICE_UNAVAILABLE, TOO_LATE),
         (Silence::TooLate, Some(_)) => {
             Refusal::unanswered(key, StatusCode::GATEWAY_TIMEOUT, "no answer came before the deadline")
         }

@@ -11,6 +11,7 @@ use onefold_core::error::{
 use onefold_core::operation::OperationKey;
 use onefold_core::{Error, Timestamp};
 
+use super::route::RouteSettings;
 use crate::rejection::Rejection;
 
 /// Says that an answer is the one of an earlier request.
@@ -64,9 +65,17 @@ impl Refusal {
         self
     }
 
-    /// The key was used for another request.
-    pub(super) fn reused(status: StatusCode, code: Code, header: &HeaderName) -> Self {
-        Self::from(Error::new(code, format!("the {header} of this request was used for another one"))).status(status)
+    /// The key was used for another request than the one with these headers.
+    pub(super) fn reused(settings: &RouteSettings, headers: &HeaderMap) -> Self {
+        let (status, code) = settings.reused;
+        let mut error = Error::new(code, format!("the {} of this request was used for another one", settings.header));
+        if is_multipart(headers) {
+            error = error.hint(
+                "a multipart body is compared byte for byte, its boundary included: if this is a retry, send the same \
+                 bytes and the same Content-Type as before; else send a new key",
+            );
+        }
+        Self::from(error).status(status)
     }
 
     /// The attempt under way did not end while this request waited.
@@ -162,6 +171,12 @@ impl Protocol {
             headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/grpc"));
         if grpc { Self::Grpc } else { Self::Http }
     }
+}
+
+/// Most clients draw a new boundary for every request, also for a retry.
+fn is_multipart(headers: &HeaderMap) -> bool {
+    let media = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes().trim_ascii_start());
+    media.and_then(|media| media.get(..10)).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
 }
 
 /// Whole seconds, never less than the wait.

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use metrics::{Gauge, gauge};
 use onefold_core::ledger::{Entry, Status};
-use onefold_core::operation::OperationKey;
+use onefold_core::operation::{KindName, OperationKey};
 use onefold_core::ports::Store;
 use onefold_runtime::Ledger;
 use tokio::sync::watch;
@@ -21,11 +22,13 @@ pub(super) struct Waiters<S> {
     ledger: Ledger<S>,
     room: Arc<Mutex<Room>>,
     places: usize,
+    gauge: Gauge,
 }
 
 impl<S> Clone for Waiters<S> {
     fn clone(&self) -> Self {
-        Self { ledger: self.ledger.clone(), room: Arc::clone(&self.room), places: self.places }
+        let (room, gauge) = (Arc::clone(&self.room), self.gauge.clone());
+        Self { ledger: self.ledger.clone(), room, places: self.places, gauge }
     }
 }
 
@@ -37,8 +40,14 @@ struct Room {
 }
 
 impl<S: Store> Waiters<S> {
-    pub(super) fn new(ledger: &Ledger<S>, waiters_max: usize) -> Self {
-        Self { ledger: ledger.clone(), room: Arc::default(), places: waiters_max }
+    pub(super) fn new(ledger: &Ledger<S>, route: &KindName, waiters_max: usize) -> Self {
+        let gauge = gauge!("onefold_route_waiting", "route" => route.to_string());
+        Self { ledger: ledger.clone(), room: Arc::default(), places: waiters_max, gauge }
+    }
+
+    /// How many wait now.
+    pub(super) fn waiting(&self) -> usize {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner).waiting
     }
 
     /// A place to wait for an operation until its attempt has ended; none where all are taken.
@@ -53,7 +62,8 @@ impl<S: Store> Waiters<S> {
             room.looking = true;
             tokio::spawn(self.clone().look());
         }
-        Some(Waiting { seen, room: Arc::clone(&self.room) })
+        self.gauge.increment(1.0);
+        Some(Waiting { seen, room: Arc::clone(&self.room), gauge: self.gauge.clone() })
     }
 
     /// Looks for all of them, until nobody waits.
@@ -100,6 +110,7 @@ impl<S: Store> Waiters<S> {
 pub(super) struct Waiting {
     seen: watch::Receiver<Seen>,
     room: Arc<Mutex<Room>>,
+    gauge: Gauge,
 }
 
 impl Waiting {
@@ -113,5 +124,6 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.room.lock().unwrap_or_else(PoisonError::into_inner).waiting -= 1;
+        self.gauge.decrement(1.0);
     }
 }
