@@ -211,6 +211,11 @@ impl Answer {
         })
     }
 
+    /// It took hold, and what it answered is not known: duplicates are told so.
+    pub fn took_hold_without_result() -> Self {
+        Self(ReconcilerAnswer::TookHold(Completion { result: StoredResult::none(None), evidence: None }))
+    }
+
     /// The same with a reference to the evidence.
     #[must_use]
     pub fn evidence(mut self, reference: impl Into<Arc<str>>) -> Self {

@@ -5,19 +5,24 @@
 //! | `claims` | may I perform? |
 //! | `records` | what happened: complete, fail, unknown, release, renew |
 //! | `operations` | get, list, timeline, result |
-//! | `incidents` | the work list and its verbs, one and many |
+//! | `incidents` | the work list |
+//! | `verbs`, `verb_bodies` | what a person decides, about one incident and about many |
 //! | `prune` | retention, applied now |
 //! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
 //! | `gate` | who is let in |
 //! | `problem`, `problems` | every error; which operation answers which |
+//! | `fields`, `names`, `choices` | how fields are read, and what the description says of them |
 //! | `unheard` | grants whose caller is gone |
 
+mod choices;
 mod claims;
+mod fields;
 mod gate;
 mod grants;
 mod health;
 mod incidents;
+mod names;
 mod openapi;
 mod operations;
 mod problem;
@@ -26,6 +31,7 @@ mod prune;
 mod records;
 mod shapes;
 mod undelivered;
+mod verb_bodies;
 mod verbs;
 
 use std::sync::Arc;

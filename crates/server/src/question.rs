@@ -24,7 +24,7 @@ const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 /// A header by which a provider knows us.
 type Credential = (HeaderName, HeaderValue);
 
-type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+pub(crate) type Web = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// How a kind's provider is asked, where its policy asks.
 ///
@@ -55,7 +55,7 @@ fn reconciler(question: &DeclaredQuestion, terms: &Terms, credential: Option<Cre
 }
 
 /// One client for every question; made when the first kind needs it.
-fn web() -> Result<Web> {
+pub(crate) fn web() -> Result<Web> {
     static WEB: OnceLock<Web> = OnceLock::new();
     if let Some(web) = WEB.get() {
         return Ok(web.clone());
@@ -134,21 +134,21 @@ fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body
     if status.is_success() && found.is_some() && json.is_none() && !(voids && body.is_empty()) {
         return Answer::cannot_tell();
     }
-    let result = |value: &serde_json::Value| match &question.result {
-        None => value.clone(),
-        Some(pointer) => {
-            let whole: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
-            whole.pointer(pointer).cloned().unwrap_or_default()
-        }
+    // A result that is not there is not made up: duplicates are told that it is not kept.
+    let took_hold = |value: Option<&serde_json::Value>| {
+        let result = match &question.result {
+            None => value,
+            Some(pointer) => json.as_ref().and_then(|json| json.pointer(pointer)),
+        };
+        let result = result.filter(|result| !result.is_null());
+        result.map_or_else(Answer::took_hold_without_result, Answer::took_hold)
     };
     match (status, found) {
         (status, Some(Some(value))) if status.is_success() || status == StatusCode::CONFLICT => {
             let reference = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            Answer::took_hold(&result(&value)).evidence(reference.chars().take(200).collect::<String>())
+            took_hold(Some(&value)).evidence(reference.chars().take(200).collect::<String>())
         }
-        (status, None) if status.is_success() && !voids => {
-            Answer::took_hold(&result(&serde_json::from_slice(body).unwrap_or_default()))
-        }
+        (status, None) if status.is_success() && !voids => took_hold(json.as_ref()),
         // A voided key is refused from now on; an answer without the pointer's value is a plain no.
         (status, _) if status.is_success() => Answer::did_not(),
         (StatusCode::NOT_FOUND, _) if !voids => Answer::did_not(),
@@ -197,6 +197,22 @@ mod tests {
             let answer = understand(question, voids, StatusCode::from_u16(status).unwrap(), body.as_bytes());
             assert!(format!("{answer:?}").contains(meaning), "{status} {body}: {answer:?}");
         }
+    }
+
+    #[test]
+    fn a_result_that_the_provider_does_not_tell_is_not_made_up() {
+        let mut pointed = DeclaredQuestion::parse("GET http://n/{id}", Some("/id")).unwrap();
+        let plain = DeclaredQuestion::parse("GET http://n/{id}", None).unwrap();
+        let kept = |question: &DeclaredQuestion, body: &str| {
+            let answer = format!("{:?}", understand(question, false, StatusCode::OK, body.as_bytes()));
+            assert!(answer.contains("TookHold"), "{answer}");
+            answer.contains("Kept")
+        };
+        assert!(kept(&pointed, r#"{"id":"NTC-1"}"#) && kept(&plain, "{}"));
+        assert!(!kept(&plain, "") && !kept(&plain, "null"));
+        pointed.result = Some("/notice".to_owned());
+        assert!(kept(&pointed, r#"{"id":"NTC-1","notice":{"state":"sent"}}"#));
+        assert!(!kept(&pointed, r#"{"id":"NTC-1"}"#));
     }
 
     #[test]

@@ -79,6 +79,11 @@ impl StoredResult {
         Self::Kept { content_type: Arc::from("application/json"), bytes: bytes.into() }
     }
 
+    /// No result: the effect is known, what it answered is not. A duplicate is told so.
+    pub fn none(reference: Option<Arc<str>>) -> Self {
+        Self::Digest { content_type: None, bytes: 0, digest: Digest::of(b""), reference }
+    }
+
     fn digest_into(&self, hasher: &mut Sha256) {
         match self {
             Self::Kept { content_type, bytes } => {

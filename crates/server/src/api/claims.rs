@@ -20,6 +20,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::fields::{object, objects};
+use super::names::SourceName;
 use super::problem::{Problem, ProblemBody, shown};
 use super::shapes::OutcomeView;
 use super::undelivered::told_if_undelivered;
@@ -57,7 +59,7 @@ pub(crate) struct ClaimBody {
     #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     request_digest: Option<String>,
     /// What sort of effect the kind has; needed with the first claim of a kind that no configuration declares.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object")]
     declare: Option<Declaration>,
     /// How long this attempt may take, where that differs from the kind's deadline.
     #[serde(default)]
@@ -68,6 +70,7 @@ pub(crate) struct ClaimBody {
     worker: Option<String>,
     /// How it came in: `http`, `job`, `message`, `cli` or `api`, which is the default.
     #[serde(default)]
+    #[schema(value_type = Option<SourceName>, inline)]
     source: Option<String>,
     #[serde(default)]
     business_key: Option<String>,
@@ -92,6 +95,8 @@ pub(crate) struct ClaimBody {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClaimsBody {
     /// At most 256.
+    #[serde(deserialize_with = "objects")]
+    #[schema(max_items = 256)]
     claims: Vec<ClaimBody>,
 }
 

@@ -29,6 +29,7 @@ pub(crate) struct ListQuery {
     #[serde(default)]
     closed: bool,
     /// At most 1,000; 100 where it is left out.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the part before.
     after: Option<i64>,

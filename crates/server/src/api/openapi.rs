@@ -7,7 +7,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Shared, claims, health, incidents, operations, problems, prune, records, verbs};
+use super::{Shared, choices, claims, health, incidents, operations, problems, prune, records, verbs};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -70,5 +70,6 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
 pub(crate) fn document() -> Document {
     let mut document = routes().split_for_parts().1;
     problems::describe(&mut document);
+    choices::describe(&mut document);
     document
 }

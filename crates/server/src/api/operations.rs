@@ -12,6 +12,7 @@ use onefold_core::{Error, Result, Timestamp};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::names::StatusName;
 use super::problem::{Problem, ProblemBody};
 use super::shapes::{OperationPage, OperationView, ResultView, Timeline, shown};
 use super::{Shared, need};
@@ -26,7 +27,8 @@ pub(crate) struct ListQuery {
     /// With this id, of whatever kind.
     id: Option<String>,
     kind: Option<String>,
-    /// `STARTED`, `COMPLETED`, `FAILED_FINAL`, `FAILED_RETRYABLE`, `UNKNOWN` or `RELEASED`.
+    /// Those that stand so.
+    #[param(value_type = Option<StatusName>, inline)]
     status: Option<String>,
     business_key: Option<String>,
     process_instance_key: Option<String>,
@@ -36,6 +38,7 @@ pub(crate) struct ListQuery {
     /// Created before this time.
     until: Option<String>,
     /// At most 1,000; 100 where it is left out.
+    #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next` of the part before.
     after: Option<i64>,

@@ -15,8 +15,7 @@ use onefold_http::Body;
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct PruneBody {
-    /// Only count.
-    #[serde(default)]
+    /// `true` only counts, `false` deletes.
     dry_run: bool,
 }
 

@@ -17,6 +17,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::claims::attempt;
+use super::fields::{whole, whole_or_none};
+use super::names::{CategoryName, FailedSideEffectName, StatusName};
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::database::Database;
@@ -28,6 +30,7 @@ use onefold_http::{Body, Path};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct CompleteBody {
     /// From the grant.
+    #[serde(deserialize_with = "whole")]
     fence: u64,
     /// From the claim.
     attempt_id: Uuid,
@@ -45,6 +48,7 @@ pub(crate) struct CompleteBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct FailBody {
+    #[serde(deserialize_with = "whole")]
     fence: u64,
     attempt_id: Uuid,
     /// Whether it failed for good; otherwise it may be tried again on its category's schedule.
@@ -52,18 +56,19 @@ pub(crate) struct FailBody {
     is_final: bool,
     /// What the failure means for retry and incident; left out for a business answer, which is final.
     #[serde(default)]
-    #[schema(example = "RATE_LIMITED")]
+    #[schema(value_type = Option<CategoryName>, inline, example = "RATE_LIMITED")]
     category: Option<String>,
     /// The caller's or the registry's code; the category's where it is left out.
     #[serde(default)]
     code: Option<String>,
     #[serde(default)]
     dependency: Option<String>,
-    /// `NOT_APPLIED` (the default), `UNKNOWN` or `APPLIED`.
+    /// `NOT_APPLIED` (the default) or `UNKNOWN`. What took hold is completed.
     #[serde(default)]
+    #[schema(value_type = Option<FailedSideEffectName>, inline)]
     side_effect_status: Option<String>,
     /// What the dependency asked for.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole_or_none")]
     retry_after_seconds: Option<u64>,
     /// What happened, in a sentence; redacted before it is kept.
     #[serde(default)]
@@ -78,10 +83,12 @@ pub(crate) struct FailBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UnknownBody {
+    #[serde(deserialize_with = "whole")]
     fence: u64,
     attempt_id: Uuid,
     /// `DOWNSTREAM_TIMEOUT` where it is left out.
     #[serde(default)]
+    #[schema(value_type = Option<CategoryName>, inline)]
     category: Option<String>,
     #[serde(default)]
     code: Option<String>,
@@ -95,6 +102,7 @@ pub(crate) struct UnknownBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GrantBody {
+    #[serde(deserialize_with = "whole")]
     fence: u64,
     attempt_id: Uuid,
 }
@@ -104,7 +112,7 @@ pub(crate) struct GrantBody {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Standing {
     operation: String,
-    #[schema(example = "COMPLETED")]
+    #[schema(value_type = StatusName, inline, example = "COMPLETED")]
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<String>,

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use super::names::{CategoryName, SideEffectName, SourceName, StatusName};
+
 /// An operation, without its payload.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -18,7 +20,8 @@ pub(crate) struct OperationView {
     pub(crate) operation: String,
     pub(crate) kind: String,
     pub(crate) id: String,
-    /// `STARTED`, `COMPLETED`, `FAILED_FINAL`, `FAILED_RETRYABLE`, `UNKNOWN` or `RELEASED`.
+    /// Where it stands.
+    #[schema(value_type = StatusName, inline)]
     pub(crate) status: String,
     pub(crate) class: String,
     pub(crate) on_unknown: String,
@@ -40,7 +43,8 @@ pub(crate) struct OperationView {
     pub(crate) correlation_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) process_instance_key: Option<String>,
-    /// `http`, `job`, `message`, `api` or `cli`.
+    /// How it came in.
+    #[schema(value_type = SourceName, inline)]
     pub(crate) source: String,
     /// Bytes of the recorded result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,10 +54,12 @@ pub(crate) struct OperationView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error_code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<CategoryName>, inline)]
     pub(crate) category: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dependency: Option<String>,
-    /// `NOT_APPLIED`, `UNKNOWN` or `APPLIED`.
+    /// What is known of the effect.
+    #[schema(value_type = SideEffectName, inline)]
     pub(crate) side_effect_status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) incident: Option<String>,
@@ -153,6 +159,7 @@ pub(crate) struct OutcomeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<CategoryName>, inline)]
     category: Option<&'static str>,
     completed_at: String,
 }
@@ -255,9 +262,11 @@ pub(crate) struct IncidentSchema {
     job_key: Option<String>,
     business_key: Option<String>,
     correlation_id: Option<String>,
+    #[schema(value_type = CategoryName, inline)]
     category: String,
     error_code: String,
     dependency: Option<String>,
+    #[schema(value_type = SideEffectName, inline)]
     side_effect_status: String,
     attempts: u32,
     attempts_ended_because: String,

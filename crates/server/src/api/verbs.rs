@@ -5,112 +5,24 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::{Extension, Json};
 use onefold_core::error::Problem as Shown;
-use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
+use onefold_core::error::REQUEST_BODY_INVALID;
 use onefold_core::incident::Incident;
-use onefold_core::ledger::{
-    Completion, Entry, Resolution, ResolveRequest, Resolved, Status, StoredResult, Verb, resolve as decide,
-};
+use onefold_core::ledger::{Entry, ResolveRequest, Resolved, Status, Verb, resolve as decide};
 use onefold_core::operation::{KindName, OperationKey};
 use onefold_core::ports::{IncidentFilter, Keep as _, Look as _, Page};
 use onefold_core::{Error, Result};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::incidents::find;
 use super::problem::{Problem, ProblemBody, shown};
+use super::verb_bodies::{Observation, ResolveBody, ResolveManyBody, Selection, VerbBody, VerbManyBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 use onefold_http::{Body, Path};
 
 /// Incidents that one call settles at most.
 const BULK_MAX: usize = 1_000;
-
-/// What was found out. Give one of the three.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct ResolveBody {
-    /// It took hold.
-    #[serde(default)]
-    took_hold: Option<TookHold>,
-    /// It did not happen; it may be claimed again.
-    #[serde(default)]
-    did_not_happen: Option<DidNotHappen>,
-    /// It failed for good, with this code.
-    #[serde(default)]
-    #[schema(example = "NOTICE_REFUSED")]
-    failed: Option<String>,
-    /// Kept in the timeline, with who from the credential.
-    #[schema(example = "found the notice in the provider's register")]
-    why: String,
-    /// The fence that was seen; a newer attempt since refuses the verb.
-    #[serde(default)]
-    fence: Option<u64>,
-    /// The status that was seen; a change since refuses the verb.
-    #[serde(default)]
-    status: Option<String>,
-    /// Which incidents; for many at once.
-    #[serde(default)]
-    filter: Option<BulkFilter>,
-    /// Only say what would happen.
-    #[serde(default)]
-    dry_run: bool,
-}
-
-/// The effect is there.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct TookHold {
-    /// Where the proof lies.
-    #[serde(default)]
-    #[schema(example = "NTC-991")]
-    reference: Option<String>,
-    /// What duplicates are answered with from now on.
-    #[serde(default)]
-    #[schema(value_type = Option<Object>)]
-    result: Option<Box<RawValue>>,
-}
-
-/// The effect is not there.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DidNotHappen {
-    /// Also while a late request may still arrive.
-    #[serde(default)]
-    force: bool,
-}
-
-/// Why, and what was seen when it was decided.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct VerbBody {
-    /// Kept in the timeline, with who from the credential.
-    #[schema(example = "found the notice in the provider's register")]
-    why: String,
-    /// The fence that was seen; a newer attempt since refuses the verb.
-    #[serde(default)]
-    fence: Option<u64>,
-    /// The status that was seen; a change since refuses the verb.
-    #[serde(default)]
-    status: Option<String>,
-    /// Which incidents; for many at once.
-    #[serde(default)]
-    filter: Option<BulkFilter>,
-    /// Only say what would happen.
-    #[serde(default)]
-    dry_run: bool,
-}
-
-/// Which open incidents a verb is about.
-#[derive(Debug, Clone, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct BulkFilter {
-    #[serde(default)]
-    kind: Option<String>,
-    /// The cause, as `/v1/incidents/groups` names it.
-    #[serde(default)]
-    group: Option<String>,
-}
 
 /// What became of one.
 #[derive(Debug, Serialize, ToSchema)]
@@ -145,7 +57,8 @@ pub(crate) struct BulkAnswer {
 }
 
 macro_rules! verb {
-    ($(#[$doc:meta])* $one:ident, $one_path:literal, $(#[$bulk_doc:meta])* $many:ident, $many_path:literal, $body:ty, $verb:expr) => {
+    ($(#[$doc:meta])* $one:ident, $one_path:literal, $(#[$bulk_doc:meta])* $many:ident, $many_path:literal,
+    $body:ty => $verb:expr, $many_body:ty => $many_verb:expr) => {
         $(#[$doc])*
         #[utoipa::path(
             post, path = $one_path, tag = "incidents", request_body = $body,
@@ -163,14 +76,14 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Result<Json<VerbAnswer>, Problem> {
             need(&who, Permission::Decide)?;
-            let read: fn($body) -> Result<(Verb, VerbBody)> = $verb;
+            let read: fn($body) -> Result<(Verb, Observation)> = $verb;
             let (verb, seen) = read(body)?;
             Ok(Json(one(&api, &who, &incident, verb, &seen).await?))
         }
 
         $(#[$bulk_doc])*
         #[utoipa::path(
-            post, path = $many_path, tag = "incidents", request_body = $body,
+            post, path = $many_path, tag = "incidents", request_body = $many_body,
             responses(
                 (status = 200, description = "What became of each", body = BulkAnswer),
                 (status = "4XX", description = "The call is malformed or not allowed", body = ProblemBody, content_type = "application/problem+json"),
@@ -180,12 +93,12 @@ macro_rules! verb {
         pub(crate) async fn $many(
             State(api): State<Shared>,
             Extension(who): Extension<Identity>,
-            Body(body): Body<$body>,
+            Body(body): Body<$many_body>,
         ) -> Result<Json<BulkAnswer>, Problem> {
             need(&who, Permission::Decide)?;
-            let read: fn($body) -> Result<(Verb, VerbBody)> = $verb;
-            let (verb, seen) = read(body)?;
-            Ok(Json(many(&api, &who, verb, &seen).await?))
+            let read: fn($many_body) -> Result<(Verb, Selection)> = $many_verb;
+            let (verb, selection) = read(body)?;
+            Ok(Json(many(&api, &who, verb, selection).await?))
         }
     };
 }
@@ -194,50 +107,27 @@ verb! {
     /// Settles an incident with what was found out.
     resolve, "/v1/incidents/{incident}/resolve",
     /// Settles many incidents with what was found out.
-    resolve_many, "/v1/incidents/resolve", ResolveBody, ResolveBody::verb
+    resolve_many, "/v1/incidents/resolve",
+    ResolveBody => ResolveBody::verb, ResolveManyBody => ResolveManyBody::verb
 }
 
 verb! {
     /// Lets an operation be attempted again; only where nothing took hold.
     retry, "/v1/incidents/{incident}/retry",
     /// Lets many operations be attempted again.
-    retry_many, "/v1/incidents/retry", VerbBody, |seen| Ok((Verb::Retry, seen))
+    retry_many, "/v1/incidents/retry",
+    VerbBody => |body| Ok((Verb::Retry, body.observation())), VerbManyBody => |body| Ok((Verb::Retry, body.selection()?))
 }
 
 verb! {
     /// Asks the provider now.
     ask, "/v1/incidents/{incident}/ask",
     /// Asks the providers of many operations now.
-    ask_many, "/v1/incidents/ask", VerbBody, |seen| Ok((Verb::AskNow, seen))
+    ask_many, "/v1/incidents/ask",
+    VerbBody => |body| Ok((Verb::AskNow, body.observation())), VerbManyBody => |body| Ok((Verb::AskNow, body.selection()?))
 }
 
-impl ResolveBody {
-    fn verb(self) -> Result<(Verb, VerbBody)> {
-        let resolution = match (self.took_hold.clone(), self.did_not_happen.clone(), self.failed.clone()) {
-            (Some(found), None, None) => {
-                let bytes = found.result.map_or_else(|| b"null".to_vec(), |result| result.get().as_bytes().to_vec());
-                let evidence = found.reference.map(Arc::from);
-                Resolution::TookHold(Completion { result: StoredResult::json(bytes), evidence })
-            }
-            (None, Some(DidNotHappen { force }), None) => Resolution::DidNotHappen { force },
-            (None, None, Some(code)) => Resolution::Failed(
-                CodeName::parse(&code).map_err(|why| Error::new(REQUEST_BODY_INVALID, format!("failed: {why}")))?,
-            ),
-            _ => {
-                return Err(Error::new(REQUEST_BODY_INVALID, "an incident is resolved in one of three ways")
-                    .hint("send one of tookHold, didNotHappen and failed"));
-            }
-        };
-        let Self { why, fence, status, filter, dry_run, .. } = self;
-        Ok((Verb::Resolve(resolution), VerbBody { why, fence, status, filter, dry_run }))
-    }
-}
-
-async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &VerbBody) -> Result<VerbAnswer> {
-    if seen.filter.is_some() {
-        return Err(Error::new(REQUEST_BODY_INVALID, "a filter is for many incidents at once")
-            .hint("send it to /v1/incidents/resolve, /retry or /ask"));
-    }
+async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Observation) -> Result<VerbAnswer> {
     let incident = find(api, &who.tenant, incident).await?;
     let entry = entry_of(api, &incident).await?;
     let request = request(api, who, &entry, verb, seen)?;
@@ -254,27 +144,23 @@ async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Ve
     Ok(answered(&incident, &entry, Ok(resolved)))
 }
 
-async fn many(api: &Shared, who: &Identity, verb: Verb, seen: &VerbBody) -> Result<BulkAnswer> {
-    if seen.fence.is_some() || seen.status.is_some() {
-        return Err(Error::new(REQUEST_BODY_INVALID, "fence and status are for one incident"));
-    }
-    let Some(filter) = &seen.filter else {
-        return Err(Error::new(REQUEST_BODY_INVALID, "a filter is missing")
-            .hint("send {\"filter\": {\"group\": …}}, and first with \"dryRun\": true"));
-    };
+async fn many(api: &Shared, who: &Identity, verb: Verb, selection: Selection) -> Result<BulkAnswer> {
+    let Selection { why, filter, dry_run } = selection;
+    // Each is decided as it stands now.
+    let seen = Observation { why, fence: None, status: None, dry_run };
     let filter = IncidentFilter {
         tenant: who.tenant.clone(),
         id: None,
         open_only: true,
         kind: filter.kind.as_deref().map(KindName::parse).transpose()?,
-        group: filter.group.clone(),
+        group: filter.group,
     };
     let listed = api.app.ledger.store().incidents(filter, Page { after: None, limit: BULK_MAX }).await?;
     let mut answers = Vec::with_capacity(listed.items.len());
     for incident in &listed.items {
         let entry = entry_of(api, incident).await?;
-        let request = request(api, who, &entry, verb.clone(), seen)?;
-        let resolved = if seen.dry_run {
+        let request = request(api, who, &entry, verb.clone(), &seen)?;
+        let resolved = if dry_run {
             decide(Some(&entry), &request, crate::app::now()).map(|decision| decision.answer)
         } else {
             let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
@@ -284,7 +170,7 @@ async fn many(api: &Shared, who: &Identity, verb: Verb, seen: &VerbBody) -> Resu
     }
     let refused = answers.iter().filter(|answer| answer.problem.is_some()).count();
     let more = listed.next.is_some();
-    Ok(BulkAnswer { dry_run: seen.dry_run, done: answers.len() - refused, refused, answers, more })
+    Ok(BulkAnswer { dry_run, done: answers.len() - refused, refused, answers, more })
 }
 
 async fn entry_of(api: &Shared, incident: &Incident) -> Result<Entry> {
@@ -293,7 +179,7 @@ async fn entry_of(api: &Shared, incident: &Incident) -> Result<Entry> {
     found.ok_or_else(|| Error::new(onefold_core::error::OPERATION_NOT_FOUND, "the incident's operation is gone"))
 }
 
-fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &VerbBody) -> Result<ResolveRequest> {
+fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &Observation) -> Result<ResolveRequest> {
     let status = match seen.status.as_deref() {
         None => entry.status,
         Some(text) => {

@@ -201,3 +201,43 @@ fn a_claim_may_not_ask_for_an_endless_deadline() {
     }
     server.granted(&merged(&claim("CASE-1"), &json!({ "deadline": "10m", "attemptId": attempt() })));
 }
+
+#[test]
+fn pruning_is_said_in_a_body() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    for body in ["", "{}", "[]", "{\"dryRun\": null}", "{\"dryRun\": \"no\"}", "[false]"] {
+        post_raw(&server, "/v1/prune", body.as_bytes()).problem(400, "REQUEST_BODY_INVALID");
+    }
+    assert_eq!(post_raw(&server, "/v1/prune", b"{\"dryRun\": true}").ok()["dryRun"], true);
+}
+
+#[test]
+fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let granted = server.granted(&claim("CASE-1"));
+    let path = |verb: &str| format!("/v1/operations/{}/{verb}", granted.operation);
+    let body = |fence: &str| granted.grant.to_string().replace("\"fence\":1", &format!("\"fence\":{fence}"));
+    for bad in ["1.5", "-1.0", "\"1\"", "[1]"] {
+        post_raw(&server, &path("renew"), body(bad).as_bytes()).problem(400, "REQUEST_BODY_INVALID");
+    }
+    post_raw(&server, &path("renew"), body("44781.0").as_bytes()).problem(409, "LEASE_NEVER_GRANTED");
+    for same in ["1.0", "1e0", "1"] {
+        post_raw(&server, &path("renew"), body(same).as_bytes()).ok();
+    }
+}
+
+#[test]
+fn a_list_is_no_object_anywhere_in_a_body() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    for declare in [json!([]), json!(["external-command"])] {
+        let answer = server.post("/v1/claims", &merged(&claim("CASE-1"), &json!({ "declare": declare })));
+        answer.problem(400, "REQUEST_BODY_INVALID");
+    }
+    for member in [json!([]), json!(["notice.issue", "CASE-1"]), json!(null)] {
+        server.post("/v1/claims/batch", &json!({ "claims": [member] })).problem(400, "REQUEST_BODY_INVALID");
+    }
+    assert!(server.get("/v1/operations").ok()["items"].as_array().unwrap().is_empty());
+}

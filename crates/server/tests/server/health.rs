@@ -127,6 +127,6 @@ fn retention_is_applied_when_an_administrator_asks() {
     server.record(&granted, "complete", &json!({})).ok();
     until("it is past its retention", || server.post("/v1/prune", &json!({ "dryRun": true })).ok()["operations"] == 1);
     json_is("prune_dry_run", &server.post("/v1/prune", &json!({ "dryRun": true })).ok());
-    json_is("prune", &server.post("/v1/prune", &json!({})).ok());
+    json_is("prune", &server.post("/v1/prune", &json!({ "dryRun": false })).ok());
     server.get(&format!("/v1/operations/{}", granted.operation)).problem(404, "OPERATION_NOT_FOUND");
 }

@@ -152,3 +152,55 @@ fn many_are_settled_after_a_dry_run_that_changes_nothing() {
     let seen = merged(&took_hold, &json!({ "fence": 1 }));
     server.post("/v1/incidents/resolve", &seen).problem(400, "REQUEST_BODY_INVALID");
 }
+
+#[test]
+fn a_filter_that_names_nothing_is_refused_and_settles_nothing() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    for id in ["CASE-1", "CASE-2"] {
+        server.unknown(&claim(id));
+    }
+    let filters = [
+        json!([]),
+        json!([null]),
+        json!(["notice.issue"]),
+        json!([null, null]),
+        json!({}),
+        json!({ "kind": null }),
+        json!({ "group": "" }),
+        json!({ "group": " " }),
+        json!({ "kind": "" }),
+        json!({ "kinds": "notice.issue" }),
+        json!("notice.issue"),
+        json!(true),
+        json!(null),
+    ];
+    for filter in filters {
+        for (verb, found) in [("resolve", json!({ "failed": "GAVE_UP" })), ("retry", json!({})), ("ask", json!({}))] {
+            let body = merged(&found, &json!({ "why": "all of them", "filter": filter }));
+            let refused = server.post(&format!("/v1/incidents/{verb}"), &body);
+            let code = if filter["kind"] == "" { "DECLARATION_INVALID" } else { "REQUEST_BODY_INVALID" };
+            refused.problem(400, code);
+        }
+    }
+    // What is found out is an object too: a list would mean whatever its places happen to be.
+    for found in [json!({ "didNotHappen": [] }), json!({ "didNotHappen": [true] }), json!({ "tookHold": [] })] {
+        let body = merged(&found, &json!({ "why": "all of them", "filter": { "kind": "notice.issue" } }));
+        server.post("/v1/incidents/resolve", &body).problem(400, "REQUEST_BODY_INVALID");
+    }
+    assert_eq!(server.get("/v1/incidents").ok()["items"].as_array().unwrap().len(), 2);
+    assert_eq!(server.get("/v1/operations?status=UNKNOWN").ok()["items"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_took_hold_without_a_result_is_replayed_as_not_kept() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    let claim = claim("CASE-1");
+    let incident = server.unknown(&claim);
+    verb(&server, &incident, "resolve", &json!({ "tookHold": { "reference": "NTC-991" } })).ok();
+    let outcome = server.claim(&merged(&claim, &json!({ "attemptId": attempt() })))["outcome"].clone();
+    assert_eq!((&outcome["status"], &outcome["evidence"]), (&"COMPLETED".into(), &"NTC-991".into()));
+    assert!(outcome["result"].is_null(), "{outcome}");
+    assert_eq!(outcome["resultNotKept"]["reference"], "NTC-991", "{outcome}");
+}

@@ -82,7 +82,7 @@ impl Scene {
         vec![
             (codes::AUTHENTICATION_REQUIRED, Call::get("/v1/operations").token("m4rk3r-token")),
             (codes::AUTHENTICATION_REQUIRED, Call::get("/metrics").header("authorization", "Basic m4rk3r-basic")),
-            (codes::AUTHORIZATION_DENIED, Call::post("/v1/prune", &json!({})).token(&self.reader)),
+            (codes::AUTHORIZATION_DENIED, Call::post("/v1/prune", &json!({ "dryRun": true })).token(&self.reader)),
             (codes::REQUEST_ORIGIN_REFUSED, get("/v1/operations").header("host", "m4rk3r-host")),
             (codes::REQUEST_BODY_INVALID, claims(json!({ "m4rk3r-field": "m4rk3r-field-value" }))),
             (codes::REQUEST_BODY_INVALID, claims(json!({ "id": ["m4rk3r-type"] }))),
