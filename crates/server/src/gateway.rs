@@ -10,5 +10,5 @@ mod build;
 mod declare;
 mod start;
 
-pub(crate) use declare::{DeclaredGateway, DeclaredRoute, read};
+pub(crate) use declare::{DeclaredCaller, DeclaredGateway, DeclaredRoute, read};
 pub(crate) use start::Running;

@@ -1,6 +1,8 @@
 //! `onefold gateway try`: a route's promise, seen at a running gateway.
 
+mod counter;
 mod judge;
+mod other_body;
 mod steps;
 mod wire;
 
@@ -11,16 +13,18 @@ use std::process::ExitCode;
 use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
 use onefold_core::declare::suggestion;
-use onefold_core::error::{CONFIGURATION_INVALID, REQUEST_INVALID, SERVER_UNREACHABLE};
+use onefold_core::error::{CONFIGURATION_INVALID, IDEMPOTENCY_KEY_REUSED, REQUEST_INVALID, SERVER_UNREACHABLE};
 use onefold_core::{Error, Result};
 use onefold_http::gateway::ListenAt;
 use serde_json::json;
 
 use crate::cli::Context;
 use crate::exit::Exit;
-use crate::gateway::DeclaredRoute;
+use crate::gateway::{DeclaredCaller, DeclaredRoute};
 use crate::table::{print_json, say, say_line, table};
-use judge::Shown;
+use counter::Counter;
+use judge::{Route, Step, Verdict};
+use steps::Trial;
 use wire::{Gateway, Order};
 
 /// What to do with a gateway.
@@ -39,7 +43,7 @@ enum Verb {
 /// Which request is tried.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  onefold gateway try pay --body '{\"amount\": 4200}'\n  onefold gateway try pay --path /accounts/7/payments --body payment.json --yes\n\nReal requests go to the upstream: three take hold if the promises are kept."
+    after_help = "Examples:\n  onefold gateway try pay --body '{\"amount\": 4200}' --effects http://127.0.0.1:8181/stats#/payments\n  onefold gateway try pay --path /accounts/7/payments --body payment.json --yes\n\nReal requests go to the upstream: up to ten take hold if the promises are kept.\nExit codes: 0 held, 1 broken, 79 not shown."
 )]
 struct TryArgs {
     /// The route's name in the configuration
@@ -56,6 +60,9 @@ struct TryArgs {
     /// Where the gateway is; else where the configuration has it listen
     #[arg(long, value_name = "URL")]
     url: Option<String>,
+    /// Where the upstream says how many effects it had: a number, or `#/place` in JSON. Without it effects are not counted
+    #[arg(long, value_name = "URL")]
+    effects: Option<String>,
     /// Send real requests to an upstream that is not on this machine
     #[arg(long)]
     yes: bool,
@@ -75,7 +82,7 @@ async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
             REQUEST_INVALID,
             "this performs real requests on an upstream that is not on this machine",
         )
-        .hint("give --yes if three of them may take hold there"));
+        .hint("give --yes if up to ten of them may take hold there"));
     }
     let gateway = Gateway::at(&address(context, args.url.as_deref())?)?;
     let order = Order {
@@ -85,6 +92,7 @@ async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
         headers: args.headers.iter().map(|text| header(text)).collect::<Result<_>>()?,
         body: body(&args.body)?,
     };
+    let counter = args.effects.as_deref().map(Counter::at).transpose()?;
     gateway.reach().await.map_err(|cause| {
         Error::new(SERVER_UNREACHABLE, format!("no gateway answers at {}", gateway.address()))
             .hint("start it with `onefold serve`, or say where it is with --url")
@@ -93,8 +101,15 @@ async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
     if !context.json {
         say_line!("Real requests go through {} to the upstream of {:?}.\n", gateway.address(), args.route);
     }
-    let shown = steps::all(&gateway, &order).await;
-    Ok(show(context, &args.route, &shown))
+    let trial = Trial {
+        gateway: &gateway,
+        order: &order,
+        route: &judged(route),
+        compared: &route.terms.fingerprint,
+        counter: counter.as_ref(),
+    };
+    let steps = trial.run().await?;
+    Ok(show(context, &args.route, &steps, counter.is_some()))
 }
 
 fn find<'a>(context: &'a Context, name: &str) -> Result<&'a DeclaredRoute> {
@@ -152,18 +167,49 @@ fn body(given: &str) -> Result<Bytes> {
         .map_err(|cause| Error::new(REQUEST_INVALID, format!("{given}: the body cannot be read")).caused_by(cause))
 }
 
-fn show(context: &Context, route: &str, shown: &[Shown]) -> ExitCode {
-    let broken: Vec<&Shown> = shown.iter().filter(|step| !step.held).collect();
+/// What the route's declaration says of its answers.
+fn judged(route: &DeclaredRoute) -> Route {
+    let reused = route.reused.clone().unwrap_or((422, None));
+    Route {
+        reused: (reused.0, reused.1.unwrap_or_else(|| IDEMPOTENCY_KEY_REUSED.as_str().to_owned())),
+        answer_bytes_max: route.answer_bytes_max,
+        hides: route.caller == DeclaredCaller::Anonymous && !route.anonymous_replay,
+    }
+}
+
+fn show(context: &Context, route: &str, steps: &[Step], counted: bool) -> ExitCode {
+    let first = |verdict| steps.iter().find(|step| step.verdict == verdict);
+    let (verdict, why) = match (first(Verdict::Broken), first(Verdict::NotShown)) {
+        (Some(step), _) => (Verdict::Broken, Some(step)),
+        (None, Some(step)) => (Verdict::NotShown, Some(step)),
+        (None, None) => (Verdict::Held, None),
+    };
     if context.json {
-        let steps: Vec<_> = shown.iter().map(Shown::json).collect();
-        print_json(&json!({ "route": route, "held": broken.is_empty(), "steps": steps }));
+        let steps: Vec<_> = steps.iter().map(Step::json).collect();
+        print_json(&json!({
+            "route": route,
+            "verdict": verdict.as_str(),
+            "held": verdict == Verdict::Held,
+            "effectsCounted": counted,
+            "steps": steps,
+        }));
     } else {
-        let head = ["step", "requests", "statuses", "replayed", "distinct answers", "what it shows"];
-        say!("{}", table(head, shown.iter().map(Shown::row)));
-        match broken.as_slice() {
-            [] => say_line!("\nThe promises held: each key was performed once."),
-            [first, ..] => say_line!("\nThe promises were not seen to hold: {}: {}.", first.step, first.what),
+        let head = ["step", "requests", "statuses", "replayed", "distinct answers", "effects", "what it shows"];
+        say!("{}", table(head, steps.iter().map(Step::row)));
+        let at = why.map(|step| format!("{}: {}", step.name, step.what)).unwrap_or_default();
+        match (verdict, counted) {
+            (Verdict::Held, true) => say_line!("\nThe promises held, and the upstream counted one effect a key."),
+            (Verdict::Held, false) => say_line!(
+                "\nThe answers kept the promises. Effects at the upstream were not counted: --effects URL counts them."
+            ),
+            (Verdict::Broken, _) => say_line!("\nA promise was broken. {at}."),
+            (Verdict::NotShown, _) => say_line!("\nNothing was shown. {at}."),
         }
     }
-    if broken.is_empty() { Exit::Done } else { Exit::Refused }.into()
+    match verdict {
+        Verdict::Held => Exit::Done,
+        Verdict::Broken => Exit::Refused,
+        Verdict::NotShown => Exit::Unknown,
+    }
+    .into()
 }

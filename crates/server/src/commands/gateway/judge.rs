@@ -1,89 +1,149 @@
-//! What answers show of a promise.
+//! What answers show of a promise, and what they do not.
 
 use std::collections::BTreeSet;
 
 use onefold_core::error::{
-    Code, IDEMPOTENCY_KEY_REUSED, OPERATION_IN_FLIGHT, OPERATION_WAITING, OUTCOME_UNKNOWN, RESULT_UNAVAILABLE,
+    BREAKER_OPEN, BULKHEAD_FULL, Code, OPERATION_IN_FLIGHT, OPERATION_WAITING, OUTCOME_UNKNOWN, RATE_EXCEEDED,
+    RESULT_UNAVAILABLE, TOO_BUSY,
 };
 use serde_json::{Value, json};
 
-use super::wire::Seen;
+use super::wire::{Cut, Seen};
+
+/// What a step says of the promise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Held,
+    Broken,
+    /// It can be kept or broken: this step did not see it.
+    NotShown,
+}
+
+impl Verdict {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Broken => "broken",
+            Self::NotShown => "not shown",
+        }
+    }
+}
+
+/// What the configuration says of the answers that a route gives.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    /// Status and code of a key that was used for another request.
+    pub(super) reused: (u16, String),
+    /// Bytes of an answer that are kept.
+    pub(super) answer_bytes_max: usize,
+    /// Stored answers are hidden from callers that nobody identified.
+    pub(super) hides: bool,
+}
 
 /// One step, and what it shows.
 #[derive(Debug)]
-pub(super) struct Shown {
-    pub(super) step: &'static str,
+pub(super) struct Step {
+    pub(super) name: &'static str,
     requests: usize,
     statuses: Vec<String>,
     replayed: usize,
     /// Different answers of the upstream itself.
     answers: usize,
+    /// What the upstream counted.
+    effects: Option<u64>,
     pub(super) what: String,
-    pub(super) held: bool,
+    pub(super) verdict: Verdict,
 }
 
-impl Shown {
-    pub(super) fn row(&self) -> [String; 6] {
+impl Step {
+    pub(super) fn row(&self) -> [String; 7] {
         [
-            self.step.to_owned(),
+            self.name.to_owned(),
             self.requests.to_string(),
             self.statuses.join(", "),
             self.replayed.to_string(),
             self.answers.to_string(),
-            self.what.clone(),
+            self.effects.map_or_else(|| "not counted".to_owned(), |effects| effects.to_string()),
+            format!("{}: {}", self.verdict.as_str(), self.what),
         ]
     }
 
     pub(super) fn json(&self) -> Value {
         json!({
-            "step": self.step,
+            "step": self.name,
             "requests": self.requests,
             "statuses": self.statuses,
             "replayed": self.replayed,
             "distinctAnswers": self.answers,
+            "effects": self.effects,
             "shows": self.what,
-            "held": self.held,
+            "verdict": self.verdict.as_str(),
         })
+    }
+
+    /// The same with what the upstream counted, where so many effects keep the promise.
+    pub(super) fn counted(mut self, effects: Option<u64>, expected: u64) -> Self {
+        self.effects = effects;
+        match effects {
+            Some(effects) if effects > expected => {
+                self.verdict = Verdict::Broken;
+                self.what = format!("{}, but the upstream counted {}", self.what, times(effects));
+            }
+            Some(effects) if effects < expected && self.verdict == Verdict::Held => {
+                self.verdict = Verdict::NotShown;
+                self.what = format!("{}, but the upstream counted {}", self.what, times(effects));
+            }
+            Some(_) | None => {}
+        }
+        self
     }
 }
 
 /// What one answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// The upstream's own answer to this request.
+    /// The upstream's own success.
     Performed,
+    /// The upstream's own answer, and no success: nothing took hold.
+    Declined,
     Replayed,
-    /// It was performed; the stored answer is not given to this caller.
+    /// It was performed; its answer is not given.
     Withheld,
     /// Someone is at it.
     AtWork,
     Unknown,
     Reused,
-    /// Any other problem of the gateway: nothing was performed.
+    /// A limit let nothing through.
+    Limited,
+    /// Any other problem: nothing was performed.
     Refused,
     Silent,
 }
 
-fn meaning(seen: Option<&Seen>) -> Meaning {
+fn meaning(route: &Route, seen: Option<&Seen>) -> Meaning {
     let Some(seen) = seen else { return Meaning::Silent };
     let is = |code: Code| seen.code.as_deref() == Some(code.as_str());
+    let reused = seen.status == route.reused.0 && seen.code.as_deref() == Some(route.reused.1.as_str());
     match seen {
         Seen { replayed: true, .. } => Meaning::Replayed,
+        _ if reused => Meaning::Reused,
         _ if is(RESULT_UNAVAILABLE) => Meaning::Withheld,
         _ if is(OPERATION_IN_FLIGHT) || is(OPERATION_WAITING) => Meaning::AtWork,
+        Seen { unknown: true, .. } => Meaning::Unknown,
         _ if is(OUTCOME_UNKNOWN) => Meaning::Unknown,
-        _ if is(IDEMPOTENCY_KEY_REUSED) => Meaning::Reused,
+        _ if [TOO_BUSY, BREAKER_OPEN, BULKHEAD_FULL, RATE_EXCEEDED].into_iter().any(is) => Meaning::Limited,
         Seen { code: Some(_), .. } => Meaning::Refused,
-        Seen { code: None, .. } => Meaning::Performed,
+        Seen { status: 200..=399, .. } => Meaning::Performed,
+        Seen { code: None, .. } => Meaning::Declined,
     }
 }
 
 /// Whether this key is still being performed.
-pub(super) fn at_work(seen: &Seen) -> bool {
-    meaning(Some(seen)) == Meaning::AtWork
+pub(super) fn at_work(route: &Route, seen: &Seen) -> bool {
+    meaning(route, Some(seen)) == Meaning::AtWork
 }
 
-fn shown(step: &'static str, seen: &[Option<&Seen>], (held, what): (bool, String)) -> Shown {
+fn step(route: &Route, name: &'static str, seen: &[Option<&Seen>], (verdict, what): (Verdict, String)) -> Step {
     let mut statuses: Vec<(u16, usize)> = Vec::new();
     for status in seen.iter().map(|seen| seen.map_or(0, |seen| seen.status)) {
         match statuses.iter_mut().find(|(known, _)| *known == status) {
@@ -91,177 +151,222 @@ fn shown(step: &'static str, seen: &[Option<&Seen>], (held, what): (bool, String
             None => statuses.push((status, 1)),
         }
     }
-    let name = |status: u16| if status == 0 { "no answer".to_owned() } else { status.to_string() };
+    let named = |status: u16| if status == 0 { "no answer".to_owned() } else { status.to_string() };
     let statuses = statuses.into_iter().map(|(status, count)| match count {
-        1 => name(status),
-        many => format!("{} ({many} times)", name(status)),
+        1 => named(status),
+        many => format!("{} ({many} times)", named(status)),
     });
-    Shown {
-        step,
+    Step {
+        name,
         requests: seen.len(),
         statuses: statuses.collect(),
-        replayed: count(seen, Meaning::Replayed),
-        answers: answers(seen).len(),
+        replayed: count(route, seen, Meaning::Replayed),
+        answers: answers(route, seen).len(),
+        effects: None,
         what,
-        held,
+        verdict,
     }
 }
 
-fn count(seen: &[Option<&Seen>], wanted: Meaning) -> usize {
-    seen.iter().filter(|seen| meaning(**seen) == wanted).count()
+fn count(route: &Route, seen: &[Option<&Seen>], wanted: Meaning) -> usize {
+    seen.iter().filter(|seen| meaning(route, **seen) == wanted).count()
 }
 
 /// The upstream's answers, however they came.
-fn answers<'a>(seen: &[Option<&'a Seen>]) -> BTreeSet<(u16, &'a [u8])> {
-    let from_upstream = |seen: &&Seen| matches!(meaning(Some(*seen)), Meaning::Performed | Meaning::Replayed);
-    seen.iter().flatten().copied().filter(from_upstream).map(|seen| (seen.status, seen.body.as_ref())).collect()
+fn answers<'a>(route: &Route, seen: &[Option<&'a Seen>]) -> BTreeSet<(u16, &'a [u8])> {
+    let own = |seen: &&Seen| {
+        matches!(meaning(route, Some(*seen)), Meaning::Performed | Meaning::Declined | Meaning::Replayed)
+    };
+    seen.iter().flatten().copied().filter(own).map(|seen| (seen.status, seen.body.as_ref())).collect()
+}
+
+/// Why nothing can be said of an answer.
+fn nothing(route: &Route, seen: Option<&Seen>) -> (Verdict, String) {
+    let status = seen.map_or(0, |seen| seen.status);
+    let code = seen.and_then(|seen| seen.code.as_deref()).unwrap_or("no code");
+    let what = match meaning(route, seen) {
+        Meaning::Declined => format!("the upstream answered {status}: nothing took hold"),
+        Meaning::Unknown => format!("{status}: it is unknown whether it took hold"),
+        Meaning::Silent => "no answer".to_owned(),
+        Meaning::Limited => format!("a limit let nothing through: {code}"),
+        Meaning::AtWork => "still at work".to_owned(),
+        Meaning::Refused => format!("refused: {status} {code}"),
+        Meaning::Performed | Meaning::Replayed | Meaning::Withheld | Meaning::Reused => format!("{status} {code}"),
+    };
+    (Verdict::NotShown, what)
 }
 
 /// A first request.
-pub(super) fn once(first: Option<&Seen>) -> Shown {
-    let verdict = match meaning(first) {
-        Meaning::Performed => (true, "performed".to_owned()),
-        Meaning::Unknown => (false, "nobody knows whether it took hold".to_owned()),
-        Meaning::Silent => (false, "no answer".to_owned()),
+pub(super) fn once(route: &Route, first: Option<&Seen>) -> Step {
+    let verdict = match meaning(route, first) {
+        Meaning::Performed => (Verdict::Held, "performed".to_owned()),
         Meaning::Replayed | Meaning::Withheld | Meaning::Reused | Meaning::AtWork => {
-            (false, "a fresh key was not new".to_owned())
+            (Verdict::Broken, "a fresh key was not new".to_owned())
         }
-        Meaning::Refused => (false, refusal(first)),
+        Meaning::Declined | Meaning::Unknown | Meaning::Silent | Meaning::Limited | Meaning::Refused => {
+            nothing(route, first)
+        }
     };
-    shown("once", &[first], verdict)
-}
-
-fn refusal(seen: Option<&Seen>) -> String {
-    let code = seen.and_then(|seen| seen.code.as_deref()).unwrap_or("no code");
-    format!("the gateway refused it: {code}")
+    step(route, "once", &[first], verdict)
 }
 
 /// The same key a second time.
-pub(super) fn again(first: Option<&Seen>, second: Option<&Seen>) -> Shown {
-    let verdict = match meaning(second) {
-        Meaning::Replayed if answers(&[first, second]).len() == 1 => (true, "replayed, not performed".to_owned()),
-        Meaning::Replayed => (false, "replayed, but not what was answered first".to_owned()),
-        Meaning::Withheld => (true, "not performed; the stored answer is not for this caller".to_owned()),
-        Meaning::Performed => (false, "performed again: the first answer says that nothing took hold".to_owned()),
-        Meaning::Unknown => (false, "nobody knows whether the first took hold".to_owned()),
-        Meaning::Silent => (false, "no answer".to_owned()),
-        Meaning::AtWork | Meaning::Reused | Meaning::Refused => (false, refusal(second)),
+pub(super) fn again(route: &Route, first: &Seen, second: Option<&Seen>) -> Step {
+    let verdict = match meaning(route, second) {
+        Meaning::Replayed if answers(route, &[Some(first), second]).len() == 1 => {
+            (Verdict::Held, "replayed, not performed".to_owned())
+        }
+        Meaning::Replayed => (Verdict::Broken, "replayed, but not what was answered first".to_owned()),
+        Meaning::Withheld => (Verdict::Held, format!("not performed; {}", why_withheld(route, first))),
+        Meaning::Performed => (Verdict::Broken, "performed again".to_owned()),
+        Meaning::Reused => (Verdict::Broken, "the same request was taken for another one".to_owned()),
+        Meaning::Declined
+        | Meaning::Unknown
+        | Meaning::Silent
+        | Meaning::AtWork
+        | Meaning::Limited
+        | Meaning::Refused => nothing(route, second),
     };
-    shown("again", &[second], verdict)
+    step(route, "again", &[second], verdict)
+}
+
+/// Why an answer that was given once is not given again.
+fn why_withheld(route: &Route, first: &Seen) -> &'static str {
+    match first {
+        Seen { events: true, .. } => "a stream of events is not kept",
+        Seen { body, .. } if body.len() > route.answer_bytes_max => "the answer is larger than `answer_bytes_max`",
+        _ if route.hides => "stored answers are not shown to callers that nobody identified (`anonymous_replay`)",
+        _ => "the answer is not kept",
+    }
 }
 
 /// One fresh key from many at once.
-pub(super) fn at_once(seen: &[Option<Seen>]) -> Shown {
+pub(super) fn at_once(route: &Route, seen: &[Option<Seen>]) -> Step {
     let seen: Vec<Option<&Seen>> = seen.iter().map(Option::as_ref).collect();
-    let performed = count(&seen, Meaning::Performed);
-    let replayed = count(&seen, Meaning::Replayed);
-    let not_yet = count(&seen, Meaning::AtWork) + count(&seen, Meaning::Withheld);
-    let others = seen.len() - performed - replayed - not_yet;
-    let mut what = format!("performed {}", times(performed));
-    if replayed > 0 {
-        what = format!("{what}, replayed {}", times(replayed));
-    }
-    if not_yet > 0 {
-        what = format!("{what}, told to wait or withheld {}", times(not_yet));
-    }
-    if others > 0 {
-        what = format!("{what}, otherwise {}", times(others));
-    }
-    let held = performed == 1 && others == 0 && answers(&seen).len() == 1;
-    shown("8 at once", &seen, (held, what))
+    let of = |meaning| count(route, &seen, meaning);
+    let (performed, replayed) = (of(Meaning::Performed), of(Meaning::Replayed));
+    let (held_back, limited) = (of(Meaning::AtWork) + of(Meaning::Withheld), of(Meaning::Limited));
+    let others = seen.len() - performed - replayed - held_back - limited;
+    let parts = [
+        (replayed, "replayed"),
+        (held_back, "told to wait or that it was done"),
+        (limited, "refused by a limit"),
+        (others, "answered otherwise"),
+    ];
+    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+    let what = parts.fold(format!("performed {}", times(performed as u64)), |what, (count, how)| {
+        format!("{what}, {how} {}", times(count as u64))
+    });
+    let verdict = match (performed, replayed + held_back) {
+        (2.., _) => Verdict::Broken,
+        (1, 1..) if others == 0 && answers(route, &seen).len() == 1 => Verdict::Held,
+        (1, 1..) if others == 0 => Verdict::Broken,
+        _ => Verdict::NotShown,
+    };
+    step(route, "8 at once", &seen, (verdict, what))
 }
 
-fn times(count: usize) -> String {
+fn times(count: u64) -> String {
     match count {
+        0 => "none".to_owned(),
         1 => "once".to_owned(),
         count => format!("{count} times"),
     }
 }
 
-/// The key of a request whose connection was cut.
-pub(super) fn after_cut(seen: Option<&Seen>) -> Shown {
-    let verdict = match meaning(seen) {
-        Meaning::Replayed => (true, "the cut request was performed and is replayed".to_owned()),
-        Meaning::Withheld => (true, "the cut request was performed; its answer is not for this caller".to_owned()),
-        Meaning::Performed => (true, "the cut request had not begun; performed now".to_owned()),
-        Meaning::Unknown => (false, "nobody knows whether the cut request took hold".to_owned()),
-        Meaning::AtWork => (false, "the cut request is still at work".to_owned()),
-        Meaning::Silent => (false, "no answer".to_owned()),
-        Meaning::Reused | Meaning::Refused => (false, refusal(seen)),
+/// A request that was cut, and what its key got afterwards.
+#[derive(Debug)]
+pub(super) struct AfterCut {
+    pub(super) cut: Cut,
+    pub(super) seen: Option<Seen>,
+    /// What the upstream counted for this key.
+    pub(super) effects: Option<u64>,
+}
+
+/// What one cut request shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CutShows {
+    /// It went on without its caller, and its key is known.
+    WentOn,
+    /// It had ended; its answer was not heard, and its key is known.
+    Answered,
+    /// The upstream counted two effects for one key.
+    Forgotten,
+    /// The key was new: the request had not begun. Only a count can tell that from a key that was forgotten.
+    New,
+    Nothing,
+}
+
+fn cut_shows(route: &Route, one: &AfterCut) -> CutShows {
+    match (meaning(route, one.seen.as_ref()), one.cut, one.effects) {
+        (_, _, Some(2..)) => CutShows::Forgotten,
+        (Meaning::Replayed | Meaning::Withheld, Cut::BeforeTheAnswer, _) => CutShows::WentOn,
+        (Meaning::Replayed | Meaning::Withheld, Cut::AfterTheAnswer, _) => CutShows::Answered,
+        (Meaning::Performed, _, _) => CutShows::New,
+        _ => CutShows::Nothing,
+    }
+}
+
+/// Whether further cuts would show nothing more.
+pub(super) fn settles(route: &Route, cuts: &[AfterCut]) -> bool {
+    cuts.iter().any(|one| matches!(cut_shows(route, one), CutShows::WentOn | CutShows::Forgotten))
+}
+
+/// Requests whose connections were cut after sending.
+pub(super) fn after_cuts(route: &Route, cuts: &[AfterCut]) -> Step {
+    let shows: Vec<CutShows> = cuts.iter().map(|one| cut_shows(route, one)).collect();
+    let seen: Vec<Option<&Seen>> = cuts.iter().map(|one| one.seen.as_ref()).collect();
+    let counted = cuts.iter().all(|one| one.effects.is_some());
+    let effects = cuts.iter().map(|one| one.effects).sum();
+    let has = |wanted| shows.contains(&wanted);
+    let verdict = if has(CutShows::Forgotten) {
+        (Verdict::Broken, "a cut request's key was forgotten: the upstream counted two effects for it".to_owned())
+    } else if has(CutShows::WentOn) {
+        (Verdict::Held, "the cut request went on, and its key is known".to_owned())
+    } else if has(CutShows::Answered) && (counted || !has(CutShows::New)) {
+        (Verdict::Held, "the lost answer is known; no request could be cut while it was at work".to_owned())
+    } else if has(CutShows::New) && !counted {
+        let what = "the key was new each time it could have been at work: not begun, or forgotten; --effects can tell";
+        (Verdict::NotShown, what.to_owned())
+    } else if has(CutShows::New) {
+        (Verdict::NotShown, "no request had begun when it was cut".to_owned())
+    } else {
+        nothing(route, seen.last().copied().flatten())
     };
-    Shown { requests: 2, ..shown("cut, then again", &[seen], verdict) }
+    let step = step(route, "cut, then again", &seen, verdict);
+    Step { requests: 2 * cuts.len(), effects, ..step }
 }
 
 /// A known key with another body.
-pub(super) fn other_body(seen: Option<&Seen>) -> Shown {
-    let verdict = match meaning(seen) {
-        Meaning::Reused => (true, "refused: the key belongs to another request".to_owned()),
-        // A route may choose its own code for it.
-        Meaning::Refused if seen.is_some_and(|seen| matches!(seen.status, 409 | 422)) => {
-            (true, "refused: the key belongs to another request".to_owned())
-        }
-        Meaning::Performed => (false, "performed: the key was not kept".to_owned()),
-        Meaning::Replayed | Meaning::Withheld => {
-            (false, "taken for the same: the fingerprint leaves the difference out".to_owned())
-        }
-        Meaning::AtWork | Meaning::Unknown => (false, "the key is not at rest".to_owned()),
-        Meaning::Silent => (false, "no answer".to_owned()),
-        Meaning::Refused => (false, refusal(seen)),
+pub(super) fn another_body(route: &Route, seen: Option<&Seen>) -> Step {
+    let verdict = match meaning(route, seen) {
+        Meaning::Reused => (Verdict::Held, "refused: the key belongs to another request".to_owned()),
+        Meaning::Performed => (Verdict::Broken, "performed: the key was not kept".to_owned()),
+        Meaning::Replayed | Meaning::Withheld => (Verdict::Broken, "another body was taken for the same".to_owned()),
+        Meaning::Declined
+        | Meaning::AtWork
+        | Meaning::Unknown
+        | Meaning::Silent
+        | Meaning::Limited
+        | Meaning::Refused => nothing(route, seen),
     };
-    shown("another body", &[seen], verdict)
+    step(route, "another body", &[seen], verdict)
+}
+
+/// No other body can be made.
+pub(super) fn nothing_compared() -> Step {
+    let what = "the body has none of the `fields` that the route compares; give one with --body".to_owned();
+    Step {
+        name: "another body",
+        requests: 0,
+        statuses: Vec::new(),
+        replayed: 0,
+        answers: 0,
+        effects: None,
+        what,
+        verdict: Verdict::NotShown,
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn answered(status: u16, body: &'static str) -> Seen {
-        Seen { status, replayed: false, code: None, body: body.into() }
-    }
-
-    fn replayed(body: &'static str) -> Seen {
-        Seen { replayed: true, ..answered(200, body) }
-    }
-
-    fn problem(status: u16, code: Code) -> Seen {
-        Seen { code: Some(code.as_str().to_owned()), ..answered(status, "{}") }
-    }
-
-    #[test]
-    fn a_replay_of_the_same_answer_holds_and_of_another_does_not() {
-        let first = answered(200, "1");
-        assert!(again(Some(&first), Some(&replayed("1"))).held);
-        assert!(!again(Some(&first), Some(&replayed("2"))).held);
-        assert!(!again(Some(&first), Some(&answered(200, "2"))).held);
-        assert!(again(Some(&first), Some(&problem(409, RESULT_UNAVAILABLE))).held);
-    }
-
-    #[test]
-    fn of_eight_at_once_one_is_performed() {
-        let of = |performed: usize| -> Vec<Option<Seen>> {
-            (0..8).map(|i| Some(if i < performed { answered(200, "1") } else { replayed("1") })).collect()
-        };
-        let shown = at_once(&of(1));
-        assert!(shown.held);
-        assert_eq!((shown.what.as_str(), shown.replayed, shown.answers), ("performed once, replayed 7 times", 7, 1));
-        assert_eq!(shown.statuses, ["200 (8 times)"]);
-        assert!(!at_once(&of(2)).held);
-        assert!(!at_once(&of(0)).held);
-        assert!(!at_once(&[None]).held);
-    }
-
-    #[test]
-    fn a_key_with_another_body_must_be_refused() {
-        assert!(other_body(Some(&problem(422, IDEMPOTENCY_KEY_REUSED))).held);
-        assert!(!other_body(Some(&replayed("1"))).held);
-        assert!(!other_body(Some(&answered(200, "2"))).held);
-    }
-
-    #[test]
-    fn a_request_that_was_cut_is_performed_once() {
-        assert!(after_cut(Some(&replayed("1"))).held);
-        assert!(after_cut(Some(&answered(200, "1"))).held);
-        assert!(!after_cut(Some(&problem(409, OUTCOME_UNKNOWN))).held);
-        assert!(!after_cut(None).held);
-    }
-}
+mod tests;

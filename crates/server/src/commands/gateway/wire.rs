@@ -1,6 +1,6 @@
-//! Requests to a gateway, a connection each; one of them is cut.
+//! Requests to a gateway, a connection each; some of them are cut.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::{HeaderName, HeaderValue, Method, Request, Uri};
 use bytes::Bytes;
@@ -8,12 +8,12 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use onefold_core::error::REQUEST_INVALID;
 use onefold_core::{Error, Result};
-use onefold_http::idempotent::IDEMPOTENT_REPLAYED;
+use onefold_http::idempotent::{IDEMPOTENT_REPLAYED, ONEFOLD_OUTCOME};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
 /// Bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long an answer may take: longer than a gateway lets anyone wait.
 const ANSWER_WITHIN: Duration = Duration::from_mins(2);
 
@@ -37,9 +37,25 @@ pub(super) struct Order {
 pub(super) struct Seen {
     pub(super) status: u16,
     pub(super) replayed: bool,
+    /// It says itself that its outcome is unknown.
+    pub(super) unknown: bool,
     /// The code of a problem.
     pub(super) code: Option<String>,
+    /// A stream of events, of which only the head was read.
+    pub(super) events: bool,
     pub(super) body: Bytes,
+    pub(super) took: Duration,
+}
+
+/// When a request was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// No byte of an answer had come.
+    BeforeTheAnswer,
+    /// An answer was there, and was not read.
+    AfterTheAnswer,
+    /// It could not be sent.
+    NotSent,
 }
 
 impl Gateway {
@@ -49,7 +65,7 @@ impl Gateway {
             uri.host().map(|host| format!("{host}:{port}"))
         });
         let authority = authority.ok_or_else(|| {
-            Error::new(REQUEST_INVALID, format!("{url:?} is no address of a gateway"))
+            Error::new(REQUEST_INVALID, format!("{url:?} is not the address of a gateway"))
                 .hint("write http://127.0.0.1:7080; a gateway with TLS is not tried from here")
         })?;
         Ok(Self { authority })
@@ -70,24 +86,37 @@ impl Gateway {
     }
 
     async fn exchange(&self, order: &Order, key: &str) -> Option<Seen> {
+        let began = Instant::now();
         let stream = TcpStream::connect(&self.authority).await.ok()?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
         let driving = tokio::spawn(connection);
         let request = self.head(order, key).body(Full::new(order.body.clone())).ok()?;
         let answer = sender.send_request(request).await.ok()?;
         let status = answer.status().as_u16();
-        let replayed = answer.headers().get(IDEMPOTENT_REPLAYED).is_some_and(|value| value == "true");
-        let problem = answer.headers().get("content-type").is_some_and(|kind| kind == "application/problem+json");
-        let body = Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await.ok()?.to_bytes();
+        let is = |name: HeaderName, value: &str| answer.headers().get(name).is_some_and(|found| found == value);
+        let (replayed, unknown) = (is(IDEMPOTENT_REPLAYED, "true"), is(ONEFOLD_OUTCOME, "unknown"));
+        let media = answer.headers().get("content-type").map(|value| value.as_bytes().to_vec()).unwrap_or_default();
+        let (problem, events) =
+            (media.starts_with(b"application/problem+json"), media.starts_with(b"text/event-stream"));
+        // Events end when their sender likes.
+        let body = if events {
+            Bytes::new()
+        } else {
+            Limited::new(answer.into_body(), ANSWER_BYTES_MAX).collect().await.ok()?.to_bytes()
+        };
         driving.abort();
         let code = problem.then(|| serde_json::from_slice::<serde_json::Value>(&body).ok()).flatten();
         let code = code.and_then(|problem| problem["code"].as_str().map(str::to_owned));
-        Some(Seen { status, replayed, code, body })
+        Some(Seen { status, replayed, unknown, code, events, body, took: began.elapsed() })
     }
 
-    /// Sends all of it and hangs up at once.
-    pub(super) async fn cut(&self, order: &Order, key: &str) -> std::io::Result<()> {
-        let Ok(request) = self.head(order, key).body(()) else { return Ok(()) };
+    /// Sends all of it and hangs up: after `within`, or when the first byte of an answer is there.
+    pub(super) async fn cut(&self, order: &Order, key: &str, within: Duration) -> Cut {
+        self.sent_and_cut(order, key, within).await.unwrap_or(Cut::NotSent)
+    }
+
+    async fn sent_and_cut(&self, order: &Order, key: &str, within: Duration) -> std::io::Result<Cut> {
+        let Ok(request) = self.head(order, key).body(()) else { return Ok(Cut::NotSent) };
         let mut text = format!("{} {} HTTP/1.1\r\n", order.method, order.path).into_bytes();
         for (name, value) in request.headers() {
             text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
@@ -95,7 +124,12 @@ impl Gateway {
         text.extend(format!("content-length: {}\r\n\r\n", order.body.len()).as_bytes());
         text.extend(&order.body);
         let mut stream = TcpStream::connect(&self.authority).await?;
-        stream.write_all(&text).await
+        stream.write_all(&text).await?;
+        stream.flush().await?;
+        let readable = tokio::time::timeout(within, stream.readable()).await;
+        let answered =
+            readable.is_ok_and(|ready| ready.is_ok()) && stream.try_read(&mut [0]).is_ok_and(|read| read > 0);
+        Ok(if answered { Cut::AfterTheAnswer } else { Cut::BeforeTheAnswer })
     }
 
     fn head(&self, order: &Order, key: &str) -> axum::http::request::Builder {
