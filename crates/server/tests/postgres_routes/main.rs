@@ -22,6 +22,10 @@ mod egress;
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
 mod harness;
 mod home;
+#[path = "../routes/keys.rs"]
+mod keys;
+#[path = "../routes/limits.rs"]
+mod limits;
 mod many;
 #[path = "../routes/meanings.rs"]
 mod meanings;

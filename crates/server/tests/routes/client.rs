@@ -69,6 +69,12 @@ impl Call {
         self
     }
 
+    /// The same without a content type.
+    pub(crate) fn untyped(mut self) -> Self {
+        self.request.headers_mut().unwrap().remove("content-type");
+        self
+    }
+
     /// The same by another user; nobody where it is empty.
     pub(crate) fn user(mut self, name: &str) -> Self {
         let headers = self.request.headers_mut().unwrap();

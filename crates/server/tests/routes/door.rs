@@ -10,12 +10,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::http::StatusCode;
 use axum::routing::any_service;
+use onefold_core::effect::Retention;
 use onefold_core::error::AUTHENTICATION_REQUIRED;
-use onefold_core::ports::{IncidentFilter, Look as _, Page};
+use onefold_core::ledger::{Completion, Resolution, ResolveRequest, Status, StoredResult, Verb};
+use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
+use onefold_core::ports::{IncidentFilter, Keep as _, Look as _, Page};
 use onefold_core::{Error, incident::Incident};
 use onefold_http::idempotent::{Answers, BodyLimits, Idempotent as _, IdempotentLayer, Key, Route, RouteSettings};
 use onefold_http::{Caller, FromRequest, Rejection};
-use onefold_runtime::Ledger;
+use onefold_runtime::{Dependency, Ledger, Limits, Rate, SystemClock};
 use serde_json::Value;
 
 use crate::client::{Answer, Call};
@@ -31,7 +34,7 @@ pub(crate) struct Door {
 }
 
 enum Behind {
-    Layer(Ledger<Store>),
+    Layer(Ledger<Store>, IdempotentLayer<Store>),
     Gateway(Box<Gateway>),
 }
 
@@ -46,9 +49,11 @@ pub(crate) struct Gateway {
 }
 
 /// Routes that every door has: `/payments` escalates what is unknown, `/notices` sends the provider its key, `/optional`
-/// takes requests without a key, `/trusting` believes the provider, `/anyone` asks nobody who calls,
-/// `/accounts/{id}` varies in its path, `/uploads` passes bodies as they come.
-fn routes(ledger: &Ledger<Store>, provider: &Provider) -> Router {
+/// takes requests without a key, `/trusting` believes the provider, `/anyone` asks nobody who calls, `/shown` neither and
+/// replays to everyone, `/accounts/{id}` varies in its path, `/uploads` passes bodies as they come, `/drafted` has a
+/// provider that knows keys itself and little time, `/early` and `/busy` have their own status for a request in flight,
+/// `/brief` keeps answers for a second, `/narrow` and `/rated` call a dependency with limits.
+fn routes(ledger: &Ledger<Store>, provider: &Provider) -> (Router, IdempotentLayer<Store>) {
     let payments = ledger.idempotent(identified(Route::external_command("payments"))).unwrap();
     let notices = identified(Route::external_command("notices")).on_unknown(same_key()).settings(|settings| {
         settings.provider_key = Some("x-provider-key".parse().unwrap());
@@ -63,15 +68,46 @@ fn routes(ledger: &Ledger<Store>, provider: &Provider) -> Router {
     let uploads = ledger.idempotent(uploads).unwrap();
     let anyone = Route::external_command("anyone").settings(limits);
     let anyone = ledger.idempotent(anyone).unwrap();
+    let shown =
+        Route::external_command("shown").settings(limits).settings(|settings| settings.replays_to_anyone = true);
+    let shown = ledger.idempotent(shown).unwrap();
+    let drafted = identified(Route::external_command("drafted"))
+        .on_unknown(same_key())
+        .deadline(Duration::from_secs(2))
+        .settings(|settings| settings.provider_key = Some("idempotency-key".parse().unwrap()));
+    let drafted = ledger.idempotent(drafted).unwrap();
+    let answering = |name: &str, status: u16| {
+        let status = StatusCode::from_u16(status).unwrap();
+        let route = identified(Route::external_command(name));
+        ledger.idempotent(route.settings(|settings| settings.in_flight_status = status)).unwrap()
+    };
+    let brief = identified(Route::external_command("brief"))
+        .retention(Retention { result_for: Some(Duration::from_secs(1)), ..RouteSettings::RETENTION });
+    let brief = ledger.idempotent(brief).unwrap();
+    let limited = |name: &str, limits: Limits| {
+        let dependency = Dependency::new(name, limits, Arc::new(SystemClock));
+        let route = identified(Route::external_command(name));
+        ledger.idempotent(route.settings(|settings| settings.dependency = Some(dependency))).unwrap()
+    };
+    let narrow = limited("narrow", Limits { at_once_max: Some(1), ..Limits::default() });
+    let rated = limited("rated", Limits { rate: Rate::parse("2/h"), ..Limits::default() });
     let behind = |layer: IdempotentLayer<Store>| any_service(provider.router()).layer(layer);
-    Router::new()
-        .route("/payments", behind(payments))
+    let router = Router::new()
+        .route("/payments", behind(payments.clone()))
+        .route("/shown", behind(shown))
+        .route("/drafted", behind(drafted))
+        .route("/early", behind(answering("early", 425)))
+        .route("/busy", behind(answering("busy", 503)))
+        .route("/brief", behind(brief))
+        .route("/narrow", behind(narrow))
+        .route("/rated", behind(rated))
         .route("/notices", behind(notices))
         .route("/optional", behind(optional))
         .route("/trusting", behind(trusting))
         .route("/anyone", behind(anyone))
         .route("/accounts/{id}", behind(accounts))
-        .route("/uploads", behind(uploads))
+        .route("/uploads", behind(uploads));
+    (router, payments)
 }
 
 fn same_key() -> onefold_core::effect::SameKey {
@@ -105,11 +141,12 @@ impl Door {
     pub(crate) async fn layer() -> Self {
         let (home, provider) = (Home::new(), Provider::default());
         let ledger = home.ledger().await;
-        let app = onefold_http::answer_every_error(routes(&ledger, &provider));
+        let (router, payments) = routes(&ledger, &provider);
+        let app = onefold_http::answer_every_error(router);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
-        Self { at, provider, behind: Behind::Layer(ledger), home }
+        Self { at, provider, behind: Behind::Layer(ledger, payments), home }
     }
 
     /// Through a gateway in its own process.
@@ -127,14 +164,81 @@ impl Door {
     /// The operations that need a person.
     pub(crate) async fn incidents(&self) -> Vec<Value> {
         match &self.behind {
-            Behind::Layer(ledger) => {
-                let listed = ledger.store().incidents(IncidentFilter::default(), Page::default()).await.unwrap();
+            Behind::Layer(ledger, _) => {
+                let listed = ledger
+                    .store()
+                    .incidents(IncidentFilter { open_only: true, ..IncidentFilter::default() }, Page::default())
+                    .await
+                    .unwrap();
                 let shown = |one: &Incident| serde_json::to_value(one).unwrap();
                 listed.items.iter().map(shown).collect()
             }
             Behind::Gateway(gateway) => {
                 let answer = gateway.api("/v1/incidents").await;
                 answer.json()["items"].as_array().unwrap().clone()
+            }
+        }
+    }
+
+    /// Waits until so many requests of `/payments` wait for another one.
+    pub(crate) async fn waited_for_by(&self, requests: usize) {
+        for _ in 0..6_000 {
+            let waiting = match &self.behind {
+                Behind::Layer(_, payments) => payments.waiting(),
+                Behind::Gateway(gateway) => {
+                    let metrics = String::from_utf8(gateway.api("/metrics").await.body.to_vec()).unwrap();
+                    let line = metrics
+                        .lines()
+                        .find_map(|line| line.strip_prefix("onefold_route_waiting{route=\"payments\"} "));
+                    line.map_or(0, |count| count.parse().unwrap())
+                }
+            };
+            if waiting == requests {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("never waited for by {requests}");
+    }
+
+    /// Applies retention now.
+    pub(crate) async fn prune(&self) {
+        match &self.behind {
+            Behind::Layer(ledger, _) => drop(ledger.prune().await.unwrap()),
+            Behind::Gateway(gateway) => {
+                let pruned = gateway.post("/v1/prune", "{\"dryRun\": false}").await;
+                assert_eq!(pruned.status.as_u16(), 200, "{pruned:?}");
+            }
+        }
+    }
+
+    /// A person says of the one open incident that it took hold, and not what it answered.
+    pub(crate) async fn took_hold(&self, reference: &str) {
+        let incidents = self.incidents().await;
+        let [incident] = incidents.as_slice() else { panic!("one incident: {incidents:?}") };
+        match &self.behind {
+            Behind::Layer(ledger, _) => {
+                let text = |name: &str| incident[name].as_str().unwrap();
+                let (kind, id) = (KindName::parse(text("kind")), OperationId::stored(text("operationId")));
+                let evidence: Option<Arc<str>> = Some(Arc::from(reference));
+                let completion = Completion { result: StoredResult::none(evidence.clone()), evidence };
+                let request = ResolveRequest {
+                    key: OperationKey::new(Tenant::default(), kind.unwrap(), id.unwrap()),
+                    fence: incident["fence"].as_u64().unwrap(),
+                    status: Status::Unknown,
+                    verb: Verb::Resolve(Resolution::TookHold(completion)),
+                    who: Arc::from("ada"),
+                    why: Arc::from("found in the register"),
+                    terms: None,
+                };
+                ledger.store().resolve(vec![request]).await.unwrap().pop().unwrap().unwrap();
+            }
+            Behind::Gateway(gateway) => {
+                let path = format!("/v1/incidents/{}/resolve", incident["id"].as_str().unwrap());
+                let found =
+                    serde_json::json!({ "tookHold": { "reference": reference }, "why": "found in the register" });
+                let resolved = gateway.post(&path, &found.to_string()).await;
+                assert_eq!(resolved.status.as_u16(), 200, "{resolved:?}");
             }
         }
     }
@@ -214,6 +318,12 @@ impl Gateway {
         call.header("authorization", format!("Bearer {}", self.token)).send().await
     }
 
+    async fn post(&self, path: &str, body: &str) -> Answer {
+        let to = self.api.trim_start_matches("http://").parse().unwrap();
+        let call = Call::plain(to, axum::http::Method::POST, path).user("").body(body.to_owned());
+        call.header("authorization", format!("Bearer {}", self.token)).send().await
+    }
+
     #[allow(dead_code, reason = "used on PostgreSQL")]
     pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.child)
@@ -229,7 +339,8 @@ impl Drop for Gateway {
 
 fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
     let mut text = "gateway_listen = \"127.0.0.1:0\"\n\n[dependency.provider]\n\
-                    breaker = { failures = 2, open_for = \"10m\" }\n"
+                    breaker = { failures = 2, open_for = \"10m\" }\n\
+                    [dependency.narrow]\nbulkhead = 1\n[dependency.rated]\nrate = \"2/h\"\n"
         .to_owned();
     let auth = format!("caller = {{ auth = {{ url = \"http://{auth}/\", subject_header = \"x-subject\" }} }}");
     let routes = [
@@ -242,6 +353,17 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         ("accounts", &auth, ""),
         ("lent", &auth, "credential = { file = \"provider.key\" }"),
         ("flaky", &auth, "dependency = \"provider\""),
+        ("narrow", &auth, "dependency = \"narrow\""),
+        ("rated", &auth, "dependency = \"rated\""),
+        ("shown", "caller = \"anonymous\"", "anonymous_replay = true"),
+        (
+            "drafted",
+            &auth,
+            "deadline = \"2s\"\non_unknown = { same_key = \"Idempotency-Key\", provider_memory = \"24h\" }",
+        ),
+        ("early", &auth, "in_flight_status = 425"),
+        ("busy", &auth, "in_flight_status = 503"),
+        ("brief", &auth, "retention = { result = \"1s\", id = \"30d\" }"),
     ];
     let asked = format!(
         "on_unknown = {{ ask = \"GET http://{upstream}/lookup/{{key}}\", took_hold = \"/items/id\", result = \"/items\", \
@@ -257,7 +379,12 @@ fn configuration(upstream: SocketAddr, auth: SocketAddr) -> String {
         "\n[[route]]\nname = \"dead\"\nmatch = \"* /dead\"\nupstream = \"http://{nobody}\"\n\
          class = \"external-command\"\ncaller = \"anonymous\"\n"
     );
-    let routes = routes.into_iter().chain([("asked", auth.as_str(), asked.as_str()), ("voided", &auth, &voided)]);
+    let knows_us = format!("{asked}\ncredential = {{ file = \"provider.key\" }}");
+    let routes = routes.into_iter().chain([
+        ("asked", auth.as_str(), asked.as_str()),
+        ("knows-us", &auth, &knows_us),
+        ("voided", &auth, &voided),
+    ]);
     for (name, caller, more) in routes {
         let _ = write!(
             text,

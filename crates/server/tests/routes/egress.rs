@@ -7,8 +7,12 @@ use crate::door::Door;
 
 /// The same request until it is no longer unknown or waiting.
 async fn at_rest(door: &Door, path: &str) -> Answer {
+    key_at_rest(door, path, "k").await
+}
+
+async fn key_at_rest(door: &Door, path: &str, key: &str) -> Answer {
     for _ in 0..240 {
-        let answer = door.pay("k").at(path).send().await;
+        let answer = door.pay(key).at(path).send().await;
         if answer.status.as_u16() != 409 {
             return answer;
         }
@@ -57,6 +61,53 @@ async fn a_key_that_cannot_be_voided_because_it_took_hold_is_replayed() {
     let answer = at_rest(&door, "/voided").await;
     assert_eq!((answer.replayed(), answer.json()), (true, "PAY-1".into()), "{answer:?}");
     assert_eq!((door.provider.count(), door.provider.voided().len()), (1, 0));
+}
+
+/// Keys that a header, an address or a careless reader would change.
+const ODD_KEYS: [&str; 6] =
+    ["\" lead\"", "\"trail \"", "\"a@b%40c\"", "\"/../a?b#c&d=e\"", "\"a\\\"b\\\\c,d\"", "\"~20~v2\""];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_odd_key_is_asked_about_as_it_was_sent() {
+    let door = Door::gateway().await;
+    for (number, key) in ODD_KEYS.iter().enumerate() {
+        let first = door.pay(key).at("/asked").script("status=500").send().await;
+        assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (500, Some("unknown")), "{key}");
+        let answer = key_at_rest(&door, "/asked", key).await;
+        assert_eq!((answer.status.as_u16(), answer.replayed()), (200, true), "{key}: {answer:?}");
+        assert_eq!(answer.json()["id"], format!("PAY-{}", number + 1), "{key}");
+        assert_eq!(door.provider.count(), number + 1, "{key} took hold once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_odd_key_is_voided_as_it_was_sent() {
+    let door = Door::gateway().await;
+    for key in ODD_KEYS {
+        let (calls, voided) = (door.provider.count(), door.provider.voided().len());
+        assert_eq!(door.pay(key).at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
+        assert_eq!(key_at_rest(&door, "/voided", key).await.status.as_u16(), 201, "{key}");
+        let sent: Vec<_> = door.provider.calls()[calls..].iter().map(|call| call.key().unwrap().to_owned()).collect();
+        assert_eq!(door.provider.voided()[voided..], [sent[0].clone()], "{key}");
+        assert_eq!(sent.len(), 2, "{key}");
+        assert_ne!(sent[0], sent[1], "{key}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_carries_the_credential_of_its_route_and_of_no_other() {
+    let door = Door::gateway().await;
+    for (path, shown) in [("/knows-us", Some("Bearer provider-hush")), ("/asked", None)] {
+        let before = door.provider.questions().len();
+        assert_eq!(door.pay("k").at(path).script("status=500").send().await.status.as_u16(), 500);
+        assert!(at_rest(&door, path).await.replayed());
+        let questions = door.provider.questions();
+        assert!(questions.len() > before);
+        for credential in &questions[before..] {
+            assert_eq!(credential.as_ref().map(|value| value.to_str().unwrap()), shown, "{path}");
+        }
+    }
+    assert!(!door.log().contains("provider-hush"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,6 +5,8 @@
 //! | `rows` | each row of the table, in its order |
 //! | `meanings` | what the upstream's answers mean |
 //! | `bodies` | bodies of every sort, both ways |
+//! | `limits` | what a route and its dependency limit |
+//! | `keys` | the key at the upstream |
 //! | `crowds` | many at once, and callers that go away |
 //! | `scope` | whose key it is |
 //! | `egress` | the gateway before a provider that is not idempotent |
@@ -21,6 +23,8 @@ mod deaths;
 mod door;
 mod egress;
 mod home;
+mod keys;
+mod limits;
 mod meanings;
 mod provider;
 mod rows;

@@ -26,6 +26,10 @@ pub(crate) struct Provider {
 struct Seen {
     calls: Vec<Call>,
     voided: Vec<String>,
+    /// The credentials that questions came with.
+    questions: Vec<Option<HeaderValue>>,
+    /// By key, where it follows the `Idempotency-Key` draft itself: the number of the effect, and whether it has ended.
+    drafted: HashMap<String, (usize, bool)>,
 }
 
 /// One call.
@@ -64,6 +68,48 @@ impl Provider {
         self.seen.lock().unwrap().voided.clone()
     }
 
+    /// The credentials that questions came with.
+    pub(crate) fn questions(&self) -> Vec<Option<HeaderValue>> {
+        self.seen.lock().unwrap().questions.clone()
+    }
+
+    /// What it did under keys that it knows itself.
+    pub(crate) fn effects(&self) -> usize {
+        self.seen.lock().unwrap().drafted.len()
+    }
+
+    /// Performs a key once, as the draft says: 409 while it is under way, the same answer afterwards. Goes on when the
+    /// caller has gone.
+    async fn by_the_draft(&self, call: Call) -> Response {
+        let key = call.key().unwrap().to_owned();
+        let known = {
+            let mut seen = self.seen.lock().unwrap();
+            let (known, number) = (seen.drafted.get(&key).copied(), seen.drafted.len() + 1);
+            if known.is_none() {
+                seen.drafted.insert(key.clone(), (number, false));
+            }
+            known
+        };
+        match known {
+            Some((number, true)) => answer(&HashMap::new(), number, &call),
+            Some((_, false)) => {
+                let script = HashMap::from([("status".to_owned(), "409".to_owned())]);
+                answer(&script, 0, &call)
+            }
+            None => {
+                let provider = self.clone();
+                let working = tokio::spawn(async move {
+                    provider.gate.subscribe().wait_for(|open| *open).await.unwrap();
+                    let mut seen = provider.seen.lock().unwrap();
+                    let drafted = seen.drafted.get_mut(&key).unwrap();
+                    drafted.1 = true;
+                    answer(&HashMap::new(), drafted.0, &call)
+                });
+                working.await.unwrap()
+            }
+        }
+    }
+
     /// Lets every call go on that waits.
     pub(crate) fn open(&self) {
         self.gate.send_replace(true);
@@ -100,7 +146,8 @@ impl Provider {
 }
 
 /// What it did under a key.
-async fn look(State(provider): State<Provider>, Path(key): Path<String>) -> Json<Value> {
+async fn look(State(provider): State<Provider>, Path(key): Path<String>, headers: HeaderMap) -> Json<Value> {
+    provider.seen.lock().unwrap().questions.push(headers.get("authorization").cloned());
     Json(
         json!({ "items": provider.done(&key).map(|number| json!({ "id": format!("PAY-{number}"), "state": "paid" })) }),
     )
@@ -142,6 +189,9 @@ async fn act(State(provider): State<Provider>, request: Request) -> Response {
         seen.calls.push(call.clone());
         seen.calls.len()
     };
+    if script.contains_key("draft") {
+        return provider.by_the_draft(call).await;
+    }
     if script.contains_key("wait") {
         let mut gate = provider.gate.subscribe();
         gate.wait_for(|open| *open).await.unwrap();
