@@ -57,7 +57,9 @@ async fn a_voided_key_is_refused_for_ever_and_the_next_attempt_has_another() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_cannot_be_voided_because_it_took_hold_is_replayed() {
     let door = Door::gateway().await;
-    assert_eq!(door.pay("k").at("/voided").script("drop").send().await.status.as_u16(), 502);
+    let first = door.pay("k").at("/voided").script("drop").send().await;
+    // A reset; on a machine so slow that the deadline came first, a timeout.
+    assert!([502, 504].contains(&first.status.as_u16()) && first.header("onefold-outcome").is_some(), "{first:?}");
     let answer = at_rest(&door, "/voided").await;
     assert_eq!((answer.replayed(), answer.json()), (true, "PAY-1".into()), "{answer:?}");
     assert_eq!((door.provider.count(), door.provider.voided().len()), (1, 0));
