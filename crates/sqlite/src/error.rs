@@ -73,6 +73,18 @@ pub fn fault(error: &sqlx::Error) -> Fault {
     }
 }
 
+/// Whether a commit that failed so may be found after a crash all the same: all of it was written, and not synced.
+pub(crate) fn leaves_commit_unknown(error: &sqlx::Error) -> bool {
+    match extended(error) {
+        Some(extended) => unsynced(extended),
+        None => fault(error).leaves_commit_unknown(),
+    }
+}
+
+fn unsynced(extended: i32) -> bool {
+    matches!(extended, ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC)
+}
+
 /// The constraint that SQLite names in the message of this code.
 fn constraint(extended: i32, said: &str) -> Option<&str> {
     match extended {
@@ -149,6 +161,22 @@ mod tests {
         assert!(translate(failed()).detail().ends_with("disk I/O error"), "{}", translate(failed()));
         let opened = opening(Path::new("x.db"), failed());
         assert!(opened.detail().starts_with("x.db: ") && opened.detail().ends_with("disk I/O error"), "{opened}");
+    }
+
+    #[test]
+    fn a_commit_is_unknown_only_where_it_was_written_and_not_synced() {
+        let rows = [
+            (ffi::SQLITE_IOERR_FSYNC, true),
+            (ffi::SQLITE_IOERR_DIR_FSYNC, true),
+            (ffi::SQLITE_IOERR_WRITE, false),
+            (ffi::SQLITE_FULL, false),
+            (ffi::SQLITE_BUSY, false),
+            (ffi::SQLITE_CONSTRAINT_FOREIGNKEY, false),
+        ];
+        for (extended, unknown) in rows {
+            assert_eq!(unsynced(extended), unknown, "{extended}");
+        }
+        assert!(leaves_commit_unknown(&sqlx::Error::WorkerCrashed));
     }
 
     /// What SQLite itself says of each broken constraint.

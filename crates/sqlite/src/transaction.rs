@@ -10,7 +10,7 @@ use sqlx::SqliteConnection;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::Sqlite;
-use crate::error::{fault, translate_sqlx};
+use crate::error::{leaves_commit_unknown, translate_sqlx};
 
 /// A write transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
 pub struct Tx {
@@ -21,10 +21,10 @@ pub struct Tx {
 impl Tx {
     /// Commits; the answer comes after the commit is durable.
     ///
-    /// A commit that the disk failed on is `COMMIT_UNKNOWN`: what was written of it may be found after a crash.
+    /// A commit that the disk failed to sync is `COMMIT_UNKNOWN`: it was written, and may be found after a crash.
     pub async fn commit(self) -> Result<()> {
         self.transaction.commit().await.map_err(|cause| {
-            let unknown = fault(&cause).leaves_commit_unknown();
+            let unknown = leaves_commit_unknown(&cause);
             let error = translate_sqlx(cause);
             if unknown { unknown_commit(error) } else { error }
         })
@@ -37,7 +37,7 @@ impl Tx {
 }
 
 fn unknown_commit(cause: Error) -> Error {
-    Error::new(COMMIT_UNKNOWN, "the disk failed during a commit; it is unknown whether it took hold").caused_by(cause)
+    Error::new(COMMIT_UNKNOWN, "the disk failed to sync a commit; it is unknown whether it took hold").caused_by(cause)
 }
 
 impl Deref for Tx {

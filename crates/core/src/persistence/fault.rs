@@ -180,8 +180,5 @@ mod tests {
         for state in ["23505", "23503", "40001", "40P01", "53100", "57014", "25006", "P0001"] {
             assert!(!Fault::of_sql_state(state, None).leaves_commit_unknown(), "{state}");
         }
-        for (extended, unknown) in [(10, true), (1034, true), (13, false), (5, false), (787, false)] {
-            assert_eq!(Fault::of_sqlite(extended, None).leaves_commit_unknown(), unknown, "{extended}");
-        }
     }
 }

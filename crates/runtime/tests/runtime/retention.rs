@@ -1,12 +1,16 @@
 //! What is kept, and for how long.
 
 use std::os::unix::fs::MetadataExt as _;
+use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::archive::ArchiveRecord;
+use onefold_core::archive::{ArchiveRecord, Deletion};
 use onefold_core::effect::Retention;
+use onefold_core::error::STORE_UNAVAILABLE;
 use onefold_core::ledger::StoredResult;
-use onefold_runtime::{Kind, Performed, Settings, read_archive};
+use onefold_core::ports::Archive;
+use onefold_core::{Error, Result};
+use onefold_runtime::{FileArchive, Kind, Performed, Settings, read_archive};
 
 use crate::stage::{Stage, find, id, settings, until};
 
@@ -34,4 +38,34 @@ async fn the_loop_forgets_what_is_over_and_archives_it_first() {
     // A duplicate of a forgotten operation is a new one.
     let again = short.operation(id("A")).perform(&"in", |_| async { Ok(8) }).await.unwrap();
     assert_eq!(again, Performed::Completed { result: 8, replayed: false });
+}
+
+/// An archive after which the process is cut short: nothing is deleted.
+struct Interrupted(FileArchive);
+
+impl Archive for Interrupted {
+    fn keep(&self, deletion: &Deletion) -> Result<()> {
+        self.0.keep(deletion)?;
+        Err(Error::new(STORE_UNAVAILABLE, "cut short"))
+    }
+}
+
+#[tokio::test]
+async fn a_prune_that_was_interrupted_is_repeated_into_the_same_file() {
+    let stage = Stage::new();
+    let ledger = stage.ledger_with(settings()).await;
+    let retention = Retention { id_for: Some(Duration::ZERO), ..Retention::default() };
+    let short = ledger.kind(Kind::external_command("key.short").retention(retention)).unwrap();
+    for name in ["A", "B"] {
+        short.operation(id(name)).perform(&"in", |_| async { Ok(7) }).await.unwrap();
+    }
+    let folder = stage.file("archive");
+    let archive = || FileArchive::new(&folder).unwrap();
+    let cut_short = ledger.prune_into(Some(Arc::new(Interrupted(archive())))).await.unwrap_err();
+    assert_eq!(cut_short.code(), STORE_UNAVAILABLE);
+    assert!(find(&ledger, "key.short", "A").await.is_some(), "it was not deleted");
+    assert_eq!(ledger.prune_into(Some(Arc::new(archive()))).await.unwrap().operations, 2);
+    let read = read_archive(&folder, |_| true).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    assert_eq!((read.records.len(), read.damaged.len(), read.unfinished.len()), (2, 0, 0), "{read:?}");
 }

@@ -34,8 +34,11 @@ pub(crate) const CONSTRUCTED: &[Code] = &[
     codes::RESULT_UNREADABLE,
     codes::OPTIMISTIC_LOCK_CONFLICT,
     codes::VALIDATION_REJECTED,
-    // Of a database in a state that takes a broken disk, another process or a race.
+    // Of a database in a state that takes a broken disk, a wrong clock, another process or a race.
     codes::DATABASE_UNAVAILABLE,
+    codes::COMMIT_UNKNOWN,
+    codes::CLOCK_NOT_CONFIRMED,
+    codes::ARCHIVE_DAMAGED,
     codes::DATABASE_READ_ONLY,
     codes::DATABASE_CORRUPT,
     codes::DATABASE_TOO_NEW,
