@@ -17,7 +17,7 @@
 
 mod choices;
 mod claims;
-mod fields;
+pub(crate) mod fields;
 mod gate;
 mod grants;
 mod health;

@@ -11,6 +11,8 @@ use onefold_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::api::fields::whole_or_none;
+
 /// What sort of effect a kind has. Sent with the first claim of a kind, and pinned from then on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -33,14 +35,14 @@ pub(crate) struct Declaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) depends_on: Option<String>,
     /// Attempts an operation may use in all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) attempts_max: Option<u32>,
     /// Waits between attempts after any failure that may be retried; the last one repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["1s", "5s"]))]
     pub(crate) backoff: Option<Vec<String>>,
     /// Larger results are kept as a digest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "whole_or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) result_bytes_max: Option<usize>,
 }
 

@@ -43,10 +43,10 @@ const BATCH_MAX: usize = 256;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct ClaimBody {
     /// What sort of operation it is.
-    #[schema(example = "notice.issue-formal")]
+    #[schema(example = "notice.issue-formal", pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: String,
     /// The operation, from business identity: the same for every attempt.
-    #[schema(example = "CASE-2026-000091:ISSUE_FORMAL_NOTICE:BREACH")]
+    #[schema(example = "CASE-2026-000091:ISSUE_FORMAL_NOTICE:BREACH", min_length = 1, max_length = 255)]
     id: String,
     /// Random, made right before this call.
     attempt_id: Uuid,
@@ -67,10 +67,11 @@ pub(crate) struct ClaimBody {
     deadline: Option<String>,
     /// Where the attempt runs, for people; the credential's name where it is left out.
     #[serde(default)]
+    #[schema(min_length = 1, max_length = 200)]
     worker: Option<String>,
     /// How it came in: `http`, `job`, `message`, `cli` or `api`, which is the default.
     #[serde(default)]
-    #[schema(value_type = Option<SourceName>, inline)]
+    #[schema(value_type = Option<SourceName>)]
     source: Option<String>,
     #[serde(default)]
     business_key: Option<String>,

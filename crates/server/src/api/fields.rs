@@ -51,7 +51,9 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D
 }
 
 /// The same, or nothing.
-pub(super) fn whole_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(crate) fn whole_or_none<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
     struct Number(u64);
 
     impl<'de> Deserialize<'de> for Number {
@@ -61,7 +63,10 @@ pub(super) fn whole_or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Resul
     }
 
     let read: Option<Number> = Option::deserialize(deserializer)?;
-    Ok(read.map(|Number(number)| number))
+    let narrow = |Number(number)| {
+        T::try_from(number).map_err(|_| D::Error::invalid_value(Unexpected::Unsigned(number), &"a smaller number"))
+    };
+    read.map(narrow).transpose()
 }
 
 /// Beyond this a double leaves whole numbers out.

@@ -22,6 +22,7 @@ use onefold_http::{Path, Query};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 pub(crate) struct ListQuery {
+    #[param(pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: Option<String>,
     /// The cause, as `/v1/incidents/groups` names it.
     group: Option<String>,

@@ -26,6 +26,7 @@ use onefold_http::{Path, Query};
 pub(crate) struct ListQuery {
     /// With this id, of whatever kind.
     id: Option<String>,
+    #[param(pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: Option<String>,
     /// Those that stand so.
     #[param(value_type = Option<StatusName>, inline)]

@@ -56,16 +56,17 @@ pub(crate) struct FailBody {
     is_final: bool,
     /// What the failure means for retry and incident; left out for a business answer, which is final.
     #[serde(default)]
-    #[schema(value_type = Option<CategoryName>, inline, example = "RATE_LIMITED")]
+    #[schema(value_type = Option<CategoryName>)]
     category: Option<String>,
     /// The caller's or the registry's code; the category's where it is left out.
     #[serde(default)]
+    #[schema(pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     code: Option<String>,
     #[serde(default)]
     dependency: Option<String>,
     /// `NOT_APPLIED` (the default) or `UNKNOWN`. What took hold is completed.
     #[serde(default)]
-    #[schema(value_type = Option<FailedSideEffectName>, inline)]
+    #[schema(value_type = Option<FailedSideEffectName>)]
     side_effect_status: Option<String>,
     /// What the dependency asked for.
     #[serde(default, deserialize_with = "whole_or_none")]
@@ -88,9 +89,10 @@ pub(crate) struct UnknownBody {
     attempt_id: Uuid,
     /// `DOWNSTREAM_TIMEOUT` where it is left out.
     #[serde(default)]
-    #[schema(value_type = Option<CategoryName>, inline)]
+    #[schema(value_type = Option<CategoryName>)]
     category: Option<String>,
     #[serde(default)]
+    #[schema(pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     code: Option<String>,
     #[serde(default)]
     dependency: Option<String>,
@@ -112,7 +114,7 @@ pub(crate) struct GrantBody {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Standing {
     operation: String,
-    #[schema(value_type = StatusName, inline, example = "COMPLETED")]
+    #[schema(value_type = StatusName)]
     status: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<String>,

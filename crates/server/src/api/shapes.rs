@@ -21,7 +21,7 @@ pub(crate) struct OperationView {
     pub(crate) kind: String,
     pub(crate) id: String,
     /// Where it stands.
-    #[schema(value_type = StatusName, inline)]
+    #[schema(value_type = StatusName)]
     pub(crate) status: String,
     pub(crate) class: String,
     pub(crate) on_unknown: String,
@@ -44,7 +44,7 @@ pub(crate) struct OperationView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) process_instance_key: Option<String>,
     /// How it came in.
-    #[schema(value_type = SourceName, inline)]
+    #[schema(value_type = SourceName)]
     pub(crate) source: String,
     /// Bytes of the recorded result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,12 +54,12 @@ pub(crate) struct OperationView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error_code: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<CategoryName>, inline)]
+    #[schema(value_type = Option<CategoryName>)]
     pub(crate) category: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) dependency: Option<String>,
     /// What is known of the effect.
-    #[schema(value_type = SideEffectName, inline)]
+    #[schema(value_type = SideEffectName)]
     pub(crate) side_effect_status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) incident: Option<String>,
@@ -159,7 +159,7 @@ pub(crate) struct OutcomeView {
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<CategoryName>, inline)]
+    #[schema(value_type = Option<CategoryName>)]
     category: Option<&'static str>,
     completed_at: String,
 }
@@ -262,11 +262,11 @@ pub(crate) struct IncidentSchema {
     job_key: Option<String>,
     business_key: Option<String>,
     correlation_id: Option<String>,
-    #[schema(value_type = CategoryName, inline)]
+    #[schema(value_type = CategoryName)]
     category: String,
     error_code: String,
     dependency: Option<String>,
-    #[schema(value_type = SideEffectName, inline)]
+    #[schema(value_type = SideEffectName)]
     side_effect_status: String,
     attempts: u32,
     attempts_ended_because: String,

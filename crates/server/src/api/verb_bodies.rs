@@ -24,17 +24,22 @@ pub(crate) struct ResolveBody {
     did_not_happen: Option<DidNotHappen>,
     /// It failed for good, with this code.
     #[serde(default)]
-    #[schema(example = "NOTICE_REFUSED")]
+    #[schema(example = "NOTICE_REFUSED", pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     failed: Option<String>,
     /// Kept in the timeline, with who from the credential.
-    #[schema(example = "found the notice in the provider's register")]
+    #[schema(
+        example = "found the notice in the provider's register",
+        min_length = 1,
+        max_length = 500,
+        pattern = "\\S"
+    )]
     why: String,
     /// The fence that was seen; a newer attempt since refuses the verb.
     #[serde(default, deserialize_with = "whole_or_none")]
     fence: Option<u64>,
     /// The status that was seen; a change since refuses the verb.
     #[serde(default)]
-    #[schema(value_type = Option<StatusName>, inline)]
+    #[schema(value_type = Option<StatusName>)]
     status: Option<String>,
     /// Only say what would happen.
     #[serde(default)]
@@ -53,10 +58,15 @@ pub(crate) struct ResolveManyBody {
     did_not_happen: Option<DidNotHappen>,
     /// They failed for good, with this code.
     #[serde(default)]
-    #[schema(example = "NOTICE_REFUSED")]
+    #[schema(example = "NOTICE_REFUSED", pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     failed: Option<String>,
     /// Kept in each timeline, with who from the credential.
-    #[schema(example = "found the notices in the provider's register")]
+    #[schema(
+        example = "found the notices in the provider's register",
+        min_length = 1,
+        max_length = 500,
+        pattern = "\\S"
+    )]
     why: String,
     /// Which incidents.
     #[serde(default, deserialize_with = "object")]
@@ -96,14 +106,19 @@ pub(crate) struct DidNotHappen {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct VerbBody {
     /// Kept in the timeline, with who from the credential.
-    #[schema(example = "found the notice in the provider's register")]
+    #[schema(
+        example = "found the notice in the provider's register",
+        min_length = 1,
+        max_length = 500,
+        pattern = "\\S"
+    )]
     why: String,
     /// The fence that was seen; a newer attempt since refuses the verb.
     #[serde(default, deserialize_with = "whole_or_none")]
     fence: Option<u64>,
     /// The status that was seen; a change since refuses the verb.
     #[serde(default)]
-    #[schema(value_type = Option<StatusName>, inline)]
+    #[schema(value_type = Option<StatusName>)]
     status: Option<String>,
     /// Only say what would happen.
     #[serde(default)]
@@ -115,7 +130,7 @@ pub(crate) struct VerbBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct VerbManyBody {
     /// Kept in each timeline, with who from the credential.
-    #[schema(example = "the provider was down all night")]
+    #[schema(example = "the provider was down all night", min_length = 1, max_length = 500, pattern = "\\S")]
     why: String,
     /// Which incidents.
     #[serde(default, deserialize_with = "object")]
@@ -131,7 +146,7 @@ pub(crate) struct VerbManyBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct BulkFilter {
     #[serde(default)]
-    #[schema(example = "notice.issue")]
+    #[schema(example = "notice.issue", pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     pub(super) kind: Option<String>,
     /// The cause, as `/v1/incidents/groups` names it.
     #[serde(default)]
