@@ -83,6 +83,13 @@ pub(crate) fn run(root: &Path, asked: &Run, environment: Environment) -> Result<
     record::keep(root, &asked.kept_as(), asked.size, &fields)
 }
 
+/// Checks every benchmark, in the workspace's own build folder: nearly everything in it is checked already.
+pub(crate) fn compile(root: &Path) -> Result<(), String> {
+    let mut command = cargo::cargo(root);
+    command.args(["check", "--manifest-path", MANIFEST, "--all-targets", "--target-dir"]).arg(root.join("target"));
+    cargo::pass_through(&mut command)
+}
+
 fn invocation(root: &Path, asked: &Run) -> Command {
     let mut command = cargo::cargo(root);
     command.args(["run", "--release", "--manifest-path", MANIFEST, "--bin", &asked.name, "--"]);

@@ -33,7 +33,7 @@ pub(crate) fn run(context: &Context) -> Tally {
 }
 
 fn fuzz(root: &Path) -> Result<(), String> {
-    cargo::pass_through(cargo::cargo(root).args(["build", "--package", "onefold-server", "--bin", "onefold"]))?;
+    cargo::pass_through(cargo::cargo(root).args(["build", "--workspace", "--bin", "onefold"]))?;
     let target = cargo::target_folder(root)?;
     let folder = target.join("fuzz-api");
     // What is not there need not be removed.

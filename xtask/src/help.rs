@@ -41,7 +41,7 @@ Suites, in order:
   openapi      docs/openapi.json is valid OpenAPI 3.1, by a validator in Python
   fuzz-api     requests that schemathesis makes from /openapi.json meet a running
                server: no 5xx, and every answer as described; at most 3 minutes
-  bench-smoke  every benchmark runs briefly; only with --require-all or --only
+  benches      every benchmark compiles; `cargo xtask bench NAME` runs one
 
 Options:
   --only NAME    run this suite; may be given more than once

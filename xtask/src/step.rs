@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_was_not_run_counts_as_failed_only_when_all_is_required() {
-        let rows = [row("bench-smoke", not_run("later"), tally(0, 0, 0))];
+        let rows = [row("benches", not_run("later"), tally(0, 0, 0))];
         assert_eq!(totals(&rows, false), (0, 0));
         assert_eq!(totals(&rows, true), (0, 1));
     }

@@ -5,9 +5,8 @@
 
 use std::process::Command;
 
-use crate::args::{Options, Size, Store};
 use crate::services::{self, Service};
-use crate::step::{Context, Ready, Step, Tally, always};
+use crate::step::{Context, Step, Tally, always};
 use crate::targets::{self, Group};
 use crate::{bench, cargo, examples, fuzz_api, libtest, openapi, tidy};
 
@@ -25,13 +24,11 @@ pub(crate) const SUITES: &[Step] = &[
     Step::new("examples", always, examples::run),
     Step::new("openapi", openapi::ready, openapi::run),
     Step::new("fuzz-api", fuzz_api::ready, fuzz_api::run),
-    Step::new(BENCH_SMOKE, bench_smoke_ready, bench_smoke).needing(&[Service::Postgres]),
+    Step::new("benches", always, benches),
 ];
 
 pub(crate) const TIDY: Step = Step::new("tidy", always, tidy::style);
 pub(crate) const COVERAGE: Step = Step::new("coverage", always, tidy::coverage);
-
-const BENCH_SMOKE: &str = "bench-smoke";
 
 /// The suites with these names, in the order of the list; no name means all.
 pub(crate) fn chosen(only: &[String]) -> Vec<Step> {
@@ -92,42 +89,17 @@ fn counted(command: &mut Command) -> Tally {
     tally
 }
 
-fn bench_smoke_ready(context: &Context) -> Ready {
-    let Options { require_all, only, .. } = &context.options;
-    if *require_all || only.iter().any(|name| name == BENCH_SMOKE) {
-        Ready::Yes
-    } else {
-        Ready::No("benchmarks run with --require-all or --only bench-smoke".to_owned())
-    }
-}
-
-fn bench_smoke(context: &Context) -> Tally {
-    let names = match bench::names(&context.root) {
-        Ok(names) => names,
-        Err(why) => return Tally::trouble(why),
-    };
-    let mut tally = Tally::default();
-    let on = |name: &str, store| bench::Run { name: name.to_owned(), size: Size::Smoke, store };
-    let runs = names.iter().map(|name| on(name, None)).chain([on("growth", Some(Store::Postgres))]);
-    for run in runs {
-        let ended = bench::run(&context.root, &run, context.services.environment());
-        tally.add(ended.map_err(|why| format!("{}: {why}", run.kept_as())));
-    }
-    tally
+/// Benchmarks compile; a number that is worth reading takes a quiet machine and `cargo xtask bench NAME`.
+fn benches(context: &Context) -> Tally {
+    Tally::of_one(bench::compile(&context.root))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn names(steps: &[Step]) -> Vec<&'static str> {
         steps.iter().map(|step| step.name).collect()
-    }
-
-    fn context(options: Options) -> Context {
-        Context::new(PathBuf::new(), options)
     }
 
     #[test]
@@ -146,13 +118,5 @@ mod tests {
         for suite in SUITES {
             assert!(crate::help::TEST.contains(&format!("\n  {} ", suite.name)), "{}", suite.name);
         }
-    }
-
-    #[test]
-    fn benchmarks_run_only_when_asked_for() {
-        let ready = |options| bench_smoke_ready(&context(options));
-        assert_ne!(ready(Options::default()), Ready::Yes);
-        assert_eq!(ready(Options { require_all: true, ..Options::default() }), Ready::Yes);
-        assert_eq!(ready(Options { only: vec![BENCH_SMOKE.to_owned()], ..Options::default() }), Ready::Yes);
     }
 }

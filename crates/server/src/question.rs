@@ -130,8 +130,12 @@ fn understand(question: &DeclaredQuestion, voids: bool, status: StatusCode, body
         .took_hold
         .as_deref()
         .map(|pointer| json.as_ref().and_then(|json| json.pointer(pointer).filter(|value| !value.is_null()).cloned()));
-    // A page of some proxy before the provider is no answer of the provider's.
-    if status.is_success() && found.is_some() && json.is_none() && !(voids && body.is_empty()) {
+    // A page of some proxy before the provider is not the provider's answer, neither to a yes nor to a no.
+    let not_the_providers = !body.is_empty() && json.is_none();
+    let nothing_to_point_at = status.is_success() && found.is_some() && json.is_none() && !(voids && body.is_empty());
+    // What is accepted for later is not refused yet.
+    let not_done_yet = voids && status == StatusCode::ACCEPTED;
+    if not_the_providers || nothing_to_point_at || not_done_yet {
         return Answer::cannot_tell();
     }
     // A result that is not there is not made up: duplicates are told that it is not kept.
@@ -190,6 +194,13 @@ mod tests {
             (&plain, false, 404, "", "DidNot"),
             (&plain, true, 204, "", "DidNot"),
             (&plain, true, 404, "", "CannotTell"),
+            (&plain, true, 200, "<html>maintenance</html>", "CannotTell"),
+            (&plain, true, 202, "", "CannotTell"),
+            (&plain, true, 200, "{}", "DidNot"),
+            (&plain, false, 200, "<html>maintenance</html>", "CannotTell"),
+            (&plain, false, 404, "default backend - 404", "CannotTell"),
+            (&pointed, false, 404, "<html>no such host</html>", "CannotTell"),
+            (&plain, false, 404, r#"{"error":"no such notice"}"#, "DidNot"),
             (&pointed, true, 409, r#"{"items":[{"id":"NTC-1"}]}"#, "TookHold"),
             (&pointed, true, 409, "{}", "CannotTell"),
         ];

@@ -174,7 +174,12 @@ impl<S: Store> Guard<S> {
                     Some(_) => (AnswerKind::Unknown, Landed::Look),
                     None => (AnswerKind::NotApplied, Landed::NotSent(StatusCode::SERVICE_UNAVAILABLE, TOO_LATE.into())),
                 };
-                (Ended { response: refusal.into_response(protocol), kind, upstream: None }, landed)
+                let mut response = refusal.into_response(protocol);
+                if settled.is_none() && earlier == SideEffect::Unknown {
+                    mark_unknown(response.headers_mut(), &key.reference());
+                    return (Ended { response, kind: AnswerKind::InFlight, upstream: None }, Landed::Look);
+                }
+                (Ended { response, kind, upstream: None }, landed)
             }
             Err(error) => {
                 let refusal = Refusal::from(error.with_fact("operationRef", key.reference()));
