@@ -26,11 +26,36 @@ const RESERVED_BYTES: usize = 4096;
 /// Bytes a file may have: two streams in base64, and their frame.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// A call that records something.
+/// A call that records something about a grant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RecordCall {
-    pub(crate) path: String,
+    /// The operation's reference `op_…`.
+    pub(crate) operation: String,
+    pub(crate) what: RecordVerb,
     pub(crate) body: Value,
+}
+
+/// What can be said of a grant. A file names nothing else: it must not become a way to call the rest of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RecordVerb {
+    Complete,
+    Fail,
+    Unknown,
+    Release,
+}
+
+impl RecordCall {
+    /// Where it is sent.
+    pub(crate) fn path(&self) -> String {
+        let what = match self.what {
+            RecordVerb::Complete => "complete",
+            RecordVerb::Fail => "fail",
+            RecordVerb::Unknown => "unknown",
+            RecordVerb::Release => "release",
+        };
+        format!("/v1/operations/{}/{what}", crate::question::encoded(&self.operation))
+    }
 }
 
 /// The place of one outcome. It is gone when the outcome is recorded.
@@ -45,9 +70,9 @@ pub(crate) struct OutcomeFile {
 #[derive(Debug)]
 pub(crate) enum Waited {
     /// The ledger has it.
-    Recorded { path: String },
+    Recorded { operation: String },
     /// The ledger keeps it beside what it believes, or refuses it.
-    Refused { path: String, error: Error },
+    Refused { operation: String, error: Error },
     /// It cannot be read; it is kept under another name.
     Damaged { file: PathBuf },
 }
@@ -55,8 +80,10 @@ pub(crate) enum Waited {
 impl fmt::Display for Waited {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recorded { path } => write!(f, "the outcome of an earlier run is recorded now: {path}"),
-            Self::Refused { path, error } => write!(f, "the outcome of an earlier run was refused: {path}: {error}"),
+            Self::Recorded { operation } => write!(f, "the outcome of an earlier run is recorded now: {operation}"),
+            Self::Refused { operation, error } => {
+                write!(f, "the outcome of an earlier run was refused: {operation}: {error}")
+            }
             Self::Damaged { file } => write!(f, "the outcome of an earlier run cannot be read: {}", file.display()),
         }
     }
@@ -136,11 +163,11 @@ pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited
     for path in waiting(prefix) {
         let Some(mut file) = unheld(&path) else { continue };
         match read(&mut file) {
-            Ok(Some(call)) => match client.post::<Value>(&call.path, &call.body).await {
+            Ok(Some(call)) => match client.post::<Value>(&call.path(), &call.body).await {
                 Err(error) if may_pass(&error) => return waited,
                 Ok(_) => {
                     let _ = std::fs::remove_file(&path);
-                    waited.push(Waited::Recorded { path: call.path });
+                    waited.push(Waited::Recorded { operation: call.operation });
                 }
                 Err(error) => {
                     if [LEASE_SUPERSEDED, OUTCOME_CONFLICT].contains(&error.code()) {
@@ -149,7 +176,7 @@ pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited
                     } else {
                         let _ = std::fs::rename(&path, path.with_extension("refused"));
                     }
-                    waited.push(Waited::Refused { path: call.path, error });
+                    waited.push(Waited::Refused { operation: call.operation, error });
                 }
             },
             // A run that died before it had an outcome: its lease expires, and the rule decides.
@@ -177,10 +204,12 @@ fn waiting(prefix: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file, unless a living run holds it.
+/// The file, unless a living run holds it or somebody else put it there: what it says is recorded in our name.
 fn unheld(path: &Path) -> Option<File> {
-    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
-    file.try_lock().is_ok().then_some(file)
+    let is_file = path.symlink_metadata().is_ok_and(|data| data.is_file());
+    let file = OpenOptions::new().read(true).write(true).open(path).ok().filter(|_| is_file)?;
+    let ours = file.metadata().is_ok_and(|data| data.uid() == rustix::process::geteuid().as_raw());
+    (ours && file.try_lock().is_ok()).then_some(file)
 }
 
 /// The call in a file; none where nothing was written yet.
@@ -221,7 +250,25 @@ mod tests {
     use serde_json::json;
 
     fn call(text: &str) -> RecordCall {
-        RecordCall { path: "/v1/operations/op_x/complete".to_owned(), body: json!({ "result": text }) }
+        RecordCall { operation: "op_x".to_owned(), what: RecordVerb::Complete, body: json!({ "result": text }) }
+    }
+
+    #[test]
+    fn a_file_can_only_say_what_became_of_a_grant() {
+        assert_eq!(call("x").path(), "/v1/operations/op_x/complete");
+        let aside = RecordCall { operation: "../prune?x=".to_owned(), ..call("x") };
+        assert_eq!(aside.path(), "/v1/operations/..%2Fprune%3Fx%3D/complete");
+        let other = r#"{"operation":"op_x","what":"resolve","body":{}}"#;
+        assert!(serde_json::from_str::<RecordCall>(other).is_err());
+    }
+
+    #[test]
+    fn a_link_to_a_file_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("a"), folder.path().join("onefold.db.x.outcome"));
+        std::fs::write(&file, line(&call("x")).unwrap()).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(unheld(&link).is_none() && unheld(&file).is_some());
     }
 
     #[test]

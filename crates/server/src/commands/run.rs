@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Context;
 use crate::exit::{Exit, complain, note};
+use crate::outcome_file::RecordVerb;
 use crate::table::ago;
 use args::Order;
 use command::{Ended, Running};
@@ -142,7 +143,7 @@ impl Run<'_> {
     fn report(&self, ended: Ended, kept: &Kept) -> Report {
         let unknown = |code: &str, detail: String| {
             let body = json!({ "code": code, "category": "DOWNSTREAM_TIMEOUT", "detail": detail });
-            Report::brief("unknown", body)
+            Report::brief(RecordVerb::Unknown, body)
         };
         let code = match ended {
             Ended::Code(code) => code,
@@ -151,12 +152,12 @@ impl Run<'_> {
         match self.order.meaning(code) {
             ExitMeaning::Completed => {
                 let evidence = self.args.evidence.clone().unwrap_or_else(|| "exit 0".to_owned());
-                with_output("complete", json!({ "evidence": evidence }), kept, code)
+                with_output(RecordVerb::Complete, json!({ "evidence": evidence }), kept, code)
             }
-            ExitMeaning::NotApplied => with_output("fail", self.failure(code), kept, code),
+            ExitMeaning::NotApplied => with_output(RecordVerb::Fail, self.failure(code), kept, code),
             ExitMeaning::Final => {
                 let body = json!({ "code": COMMAND_FAILED.as_str(), "final": true, "detail": told(ended) });
-                with_output("fail", body, kept, code)
+                with_output(RecordVerb::Fail, body, kept, code)
             }
             ExitMeaning::Unknown => unknown(COMMAND_FAILED.as_str(), told(ended)),
         }
@@ -198,7 +199,7 @@ impl Run<'_> {
 }
 
 /// A report with the command's output, which is left out where there is no room for it.
-fn with_output(what: &'static str, body: Value, kept: &Kept, code: u8) -> Report {
+fn with_output(what: RecordVerb, body: Value, kept: &Kept, code: u8) -> Report {
     let mut whole = body.clone();
     whole["result"] = kept.to_json(code);
     Report { what, body: whole, brief: body }

@@ -18,7 +18,7 @@ use crate::client::{Client, may_pass};
 use crate::config::Config;
 use crate::database::Creation;
 use crate::exit::{Exit, note};
-use crate::outcome_file::{OutcomeFile, RecordCall};
+use crate::outcome_file::{OutcomeFile, RecordCall, RecordVerb};
 
 /// How long a claim is asked again; nothing has run yet.
 const CLAIM_FOR: Duration = Duration::from_secs(15);
@@ -78,14 +78,14 @@ pub(super) struct Grant {
 
 /// What a run says happened: the call, and the same without the command's output.
 pub(super) struct Report {
-    pub(super) what: &'static str,
+    pub(super) what: RecordVerb,
     pub(super) body: Value,
     pub(super) brief: Value,
 }
 
 impl Report {
     /// A report that carries no output.
-    pub(super) fn brief(what: &'static str, body: Value) -> Self {
+    pub(super) fn brief(what: RecordVerb, body: Value) -> Self {
         Self { what, brief: body.clone(), body }
     }
 }
@@ -102,11 +102,11 @@ impl Grant {
         ]
     }
 
-    fn call(&self, what: &str, body: &Value) -> RecordCall {
+    fn call(&self, what: RecordVerb, body: &Value) -> RecordCall {
         let mut body = body.clone();
         body["fence"] = json!(self.fence);
         body["attemptId"] = json!(self.attempt_id);
-        RecordCall { path: format!("/v1/operations/{}/{what}", self.operation), body }
+        RecordCall { operation: self.operation.clone(), what, body }
     }
 }
 
@@ -168,11 +168,12 @@ impl RunLedger {
         signals: &mut Signals,
     ) -> Result<Standing> {
         let call = grant.call(report.what, &report.body);
+        let path = call.path();
         let mut give_up = Instant::now() + RECORD_FOR;
         let mut told = false;
         let cause = loop {
             let answer = tokio::select! {
-                answer = self.client.post::<Value>(&call.path, &call.body) => answer,
+                answer = self.client.post::<Value>(&path, &call.body) => answer,
                 signal = signals.next() => {
                     give_up = sooner(give_up, signal);
                     continue;
@@ -218,7 +219,8 @@ impl RunLedger {
 
     /// Nothing ran: gives the grant back, until it is given back. Otherwise it would end as an unknown outcome.
     pub(super) async fn release(self, grant: &Grant, place: Option<OutcomeFile>, signals: &mut Signals) -> Result<()> {
-        self.record(grant, &Report::brief("release", json!({})), place, signals).await.map(drop)
+        let released = Report::brief(RecordVerb::Release, json!({}));
+        Box::pin(self.record(grant, &released, place, signals)).await.map(drop)
     }
 
     /// Renews the lease until it is told to stop.
