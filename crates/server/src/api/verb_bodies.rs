@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
+use onefold_core::error::{CodeName, LIMIT_EXCEEDED, REQUEST_BODY_INVALID};
 use onefold_core::ledger::{Completion, Resolution, StoredResult, Verb};
 use onefold_core::{Error, Result};
 use serde::Deserialize;
@@ -188,7 +188,7 @@ impl VerbBody {
 
 impl VerbManyBody {
     pub(super) fn selection(self) -> Result<Selection> {
-        Ok(Selection { why: self.why, filter: named(self.filter)?, dry_run: self.dry_run })
+        Ok(Selection { why: said(self.why)?, filter: named(self.filter)?, dry_run: self.dry_run })
     }
 }
 
@@ -202,9 +202,18 @@ impl ResolveBody {
 impl ResolveManyBody {
     pub(super) fn verb(self) -> Result<(Verb, Selection)> {
         let Self { took_hold, did_not_happen, failed, why, filter, dry_run } = self;
-        let selection = Selection { why, filter: named(filter)?, dry_run };
+        let selection = Selection { why: said(why)?, filter: named(filter)?, dry_run };
         Ok((Verb::Resolve(resolution(took_hold, did_not_happen, failed)?), selection))
     }
+}
+
+/// A reason, also where the filter meets nothing that would be checked by itself.
+fn said(why: String) -> Result<String> {
+    if why.trim().is_empty() {
+        return Err(Error::new(LIMIT_EXCEEDED, "a verb needs who and why")
+            .hint("say why in a sentence; it is kept in each timeline"));
+    }
+    Ok(why)
 }
 
 fn named(filter: Option<BulkFilter>) -> Result<BulkFilter> {

@@ -183,6 +183,11 @@ fn a_filter_that_names_nothing_is_refused_and_settles_nothing() {
             refused.problem(400, code);
         }
     }
+    // A reason is asked for before anything is looked for.
+    for (verb, found) in [("resolve", json!({ "failed": "GAVE_UP" })), ("retry", json!({})), ("ask", json!({}))] {
+        let body = merged(&found, &json!({ "why": " ", "filter": { "kind": "no.such" } }));
+        server.post(&format!("/v1/incidents/{verb}"), &body).problem(400, "LIMIT_EXCEEDED");
+    }
     // What is found out is an object too: a list would mean whatever its places happen to be.
     for found in [json!({ "didNotHappen": [] }), json!({ "didNotHappen": [true] }), json!({ "tookHold": [] })] {
         let body = merged(&found, &json!({ "why": "all of them", "filter": { "kind": "notice.issue" } }));
