@@ -105,6 +105,10 @@ pub enum Meaning {
     /// This call did nothing: an earlier one under the same key is still at work. Ask again later; its answer judges
     /// both.
     StillRunning,
+    /// It surely did not take hold and never will: what we send is wrong, and a person must look.
+    ///
+    /// Only for a request that we made ourselves. A client's own request that is passed on is the client's to fix.
+    Broken(Category),
     /// The dependency said no, for good.
     Final,
     /// The dependency said no, for good, and we have a word for it.
@@ -215,7 +219,9 @@ fn of_status(status: u16, promises: &Promises) -> Meaning {
         405 | 411 | 413 | 414 | 415 | 417 | 421 | 426 | 428 | 431 => {
             Meaning::NotApplied(Category::InvalidWorkerContract)
         }
-        400..=499 => Meaning::Final,
+        // The dependency cannot read what we send: a defect of ours, which no repetition changes.
+        400 => Meaning::Broken(Category::InvalidWorkerContract),
+        401..=499 => Meaning::Final,
         504 => Meaning::Unknown(Category::DownstreamTimeout),
         500..=599 => Meaning::Unknown(Category::DownstreamUnavailable),
         // Neither success nor failure: an answer that nobody here understands.
@@ -239,9 +245,9 @@ fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
         (GrpcStatus::ResourceExhausted, _) => Meaning::NotApplied(Category::RateLimited),
         // We are refused, not the request.
         (GrpcStatus::Unauthenticated | GrpcStatus::PermissionDenied, _) => Meaning::NotApplied(Category::Permission),
+        (GrpcStatus::InvalidArgument, _) => Meaning::Broken(Category::InvalidWorkerContract),
         (
-            GrpcStatus::InvalidArgument
-            | GrpcStatus::NotFound
+            GrpcStatus::NotFound
             | GrpcStatus::AlreadyExists
             | GrpcStatus::FailedPrecondition
             | GrpcStatus::OutOfRange
@@ -274,7 +280,8 @@ mod tests {
             let meaning = judge(Happened::Status(status), Sent::Something, &Promises::default());
             let expected = match status {
                 _ if not_applied.contains(&status) => "NotApplied",
-                400..=499 => "Final",
+                400 => "Broken",
+                401..=499 => "Final",
                 _ => "Unknown",
             };
             assert!(format!("{meaning:?}").starts_with(expected), "{status}: {meaning:?}");
@@ -317,6 +324,7 @@ mod tests {
             let expected = match status.as_str() {
                 name if unknown.contains(&name) => "Unknown",
                 "RESOURCE_EXHAUSTED" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => "NotApplied",
+                "INVALID_ARGUMENT" => "Broken",
                 _ => "Final",
             };
             assert!(format!("{meaning:?}").starts_with(expected), "{status}: {meaning:?}");

@@ -38,6 +38,7 @@ pub struct Error {
 #[derive(Debug, Clone, Default)]
 struct More {
     native: Option<&'static str>,
+    constraint: Option<String>,
     violations: Vec<Violation>,
     facts: Vec<(&'static str, serde_json::Value)>,
 }
@@ -69,6 +70,13 @@ impl Error {
         self
     }
 
+    /// The same with the name of the database's constraint that was broken; for metrics and logs.
+    #[must_use]
+    pub fn breaking(mut self, constraint: impl Into<String>) -> Self {
+        self.more().constraint = Some(constraint.into());
+        self
+    }
+
     /// The same with what exactly is wrong with what was sent.
     #[must_use]
     pub fn violating(mut self, violations: Vec<Violation>) -> Self {
@@ -96,6 +104,11 @@ impl Error {
     /// The name that the store itself gives it.
     pub fn native(&self) -> Option<&'static str> {
         self.more.as_ref().and_then(|more| more.native)
+    }
+
+    /// The name of the database's constraint that was broken.
+    pub fn constraint(&self) -> Option<&str> {
+        self.more.as_ref().and_then(|more| more.constraint.as_deref())
     }
 
     fn more(&mut self) -> &mut More {

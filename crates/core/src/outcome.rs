@@ -150,19 +150,22 @@ impl Findings {
         Self::default()
     }
 
-    /// One that rejects.
+    /// One that rejects. A blank path or message is refused as by [`Violation::new`].
+    #[track_caller]
     pub fn error(&mut self, path: impl Into<String>, code: Code, message: impl Into<String>) -> &mut Self {
         self.add(path.into(), code, message.into(), Severity::Error)
     }
 
-    /// One that is returned with the success.
+    /// One that is returned with the success. A blank path or message is refused as by [`Violation::new`].
+    #[track_caller]
     pub fn warning(&mut self, path: impl Into<String>, code: Code, message: impl Into<String>) -> &mut Self {
         self.add(path.into(), code, message.into(), Severity::Warning)
     }
 
+    #[track_caller]
     fn add(&mut self, path: String, code: Code, message: String, severity: Severity) -> &mut Self {
         if self.0.len() < Self::MAX {
-            self.0.push(Violation { path, code: code.as_str().to_owned(), message, severity });
+            self.0.push(Violation::new(path, code, message, severity));
         }
         self
     }

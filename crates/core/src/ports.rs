@@ -1,12 +1,15 @@
 //! What the runtime asks of a store, a clock and chance. Adapters implement these; rules never see them.
 //!
-//! A store has four sides: [`Act`] moves operations, [`Keep`] does what time and people ask for,
-//! [`Look`] reads, [`Share`] holds what everyone on the store shares. They speak of transitions,
+//! A store has five sides: [`Act`] moves operations, [`Keep`] does what time and people ask for,
+//! [`Look`] reads, [`Share`] holds what everyone on the store shares, [`Tell`] keeps who was told of
+//! which incident. They speak of transitions,
 //! never of statements.
 
 mod faults;
+mod tell;
 
 pub use faults::{Around, FaultPoint, Faults, NoFaults};
+pub use tell::{Announcement, IncidentEvent, Sink, Tell};
 
 use std::future::Future;
 use std::pin::Pin;
@@ -214,7 +217,7 @@ pub struct Counts {
 }
 
 /// A ledger's store.
-pub trait Store: Act + Keep + Look + Share + 'static {
+pub trait Store: Act + Keep + Look + Share + Tell + 'static {
     /// What it is called in metrics.
     fn name(&self) -> &'static str;
     /// The keys that fingerprints are made with; shared by everyone on this store.

@@ -144,7 +144,8 @@ async fn show_incidents(folder: &Path) -> Result<ExitCode, Failure> {
             if incident.safe_to_retry { "yes" } else { "no" },
             incident.runbook
         );
-        println!("     {}", incident.suggested_action);
+        println!("     check first: {}", incident.first_check);
+        println!("     then: {}", incident.suggested_action);
     }
     Ok(ExitCode::SUCCESS)
 }

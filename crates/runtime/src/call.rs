@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use onefold_core::call::Meaning as Judged;
 use onefold_core::error::{Code, CodeName, DOWNSTREAM_REJECTED};
+use onefold_core::incident::Needs;
 use onefold_core::ledger::{Failure, Outcome, SideEffect};
 use onefold_core::retry::Category;
 
@@ -67,6 +68,7 @@ impl CallFailure {
             Judged::StillRunning => Self::not_sent(Category::DownstreamUnavailable),
             Judged::NotApplied(category) => Self::not_applied(*category),
             Judged::Unknown(category) => Self::unknown(*category),
+            Judged::Broken(category) => Self::broken(*category),
             Judged::Final => Self::rejected(DOWNSTREAM_REJECTED),
             Judged::Business(code) => {
                 let mut rejected = Self::rejected(DOWNSTREAM_REJECTED);
@@ -94,6 +96,13 @@ impl CallFailure {
     #[must_use]
     pub fn dependency(mut self, name: impl Into<Arc<str>>) -> Self {
         self.failure.dependency = Some(name.into());
+        self
+    }
+
+    /// The same, saying what must happen besides a decision; for the incident of [`CallFailure::broken`].
+    #[must_use]
+    pub fn needs(mut self, needs: Needs) -> Self {
+        self.failure.needs = Some(needs);
         self
     }
 

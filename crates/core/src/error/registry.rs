@@ -3,10 +3,10 @@
 crate::codes! {
     /// The dependency did not answer the call
     DOWNSTREAM_UNAVAILABLE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
-        summary "a dependency refused the connection or said it is unavailable before anything took hold",
+        summary "a dependency refused or broke the connection, or said that it is unavailable",
         first_check "the dependency's own status and our connection to it",
-        safe_action "wait: the operation is tried again on its schedule",
-        escalation "the dependency's team, when the schedule is used up";
+        safe_action "follow the operation: its incident where it has one, else its next attempt",
+        escalation "the dependency's team, when it stays away";
     /// The dependency did not answer in time
     DOWNSTREAM_TIMEOUT: Dependency, status 504, retry OnlyIfIdempotent, owner Operator, visible Redacted;
         summary "a call was sent and its answer did not arrive before the deadline; the effect may have taken hold",
@@ -17,19 +17,19 @@ crate::codes! {
     RATE_LIMITED: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
         summary "the dependency refused the call because of too many calls",
         first_check "the quota and who else uses it",
-        safe_action "wait: the operation is tried again after Retry-After",
+        safe_action "follow the operation: its incident where it has one, else its next attempt after Retry-After",
         escalation "the dependency's team, for a larger quota";
     /// The dependency is under maintenance
     MAINTENANCE: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
         summary "the dependency announced maintenance and took nothing",
         first_check "the announced end of the maintenance",
-        safe_action "wait: the operation is tried again on a long schedule",
+        safe_action "follow the operation: its incident where it has one, else its next attempt",
         escalation "the dependency's team";
     /// The worker's contract is broken
     INVALID_WORKER_CONTRACT: Contract, status 400, retry Never, owner Engineering, visible Redacted;
         summary "a value that the declaration needs is absent or malformed, or the dependency rejects what we send",
         first_check "the declared template and input of the kind, and the value that is missing",
-        safe_action "mend the data or the declaration, then retry the operation",
+        safe_action "fix the data or the declaration, then retry the operation",
         escalation "the team that owns the kind";
     /// The dependency refuses our credentials
     PERMISSION: Operational, status 503, retry OperatorDecides, owner Platform, visible Internal;
@@ -49,17 +49,11 @@ crate::codes! {
         first_check "the store's process, disk and connections",
         safe_action "wait until the store answers; nothing was performed",
         escalation "the platform team";
-    /// One id was used for two requests
-    PAYLOAD_CONFLICT: Conflict, status 422, retry Never, owner Caller, visible External;
-        summary "the id was used before for a request with other content",
-        first_check "how the caller derives its id: it must change when the request means something else",
-        safe_action "none: the caller uses a new id for a new request",
-        escalation "the caller's team";
     /// Every attempt was used up
     ATTEMPTS_EXHAUSTED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
         summary "the retry schedule ended without success",
         first_check "the last failure of the operation's timeline",
-        safe_action "mend the cause, then retry the operation if its side effect is NOT_APPLIED",
+        safe_action "fix the cause, then retry the operation if its side effect is NOT_APPLIED",
         escalation "the team that owns the kind";
     /// The holder of the lease went silent
     HOLDER_LOST: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
@@ -287,16 +281,16 @@ crate::codes! {
         escalation "the caller's team";
     /// No credential was given, or it is not known
     AUTHENTICATION_REQUIRED: Authorization, status 401, retry Never, owner Caller, visible External;
-        summary "the request carries no bearer token that this server knows",
-        first_check "the token file beside the database, or `onefold token list`",
-        safe_action "send `Authorization: Bearer TOKEN`; `onefold token show` prints where the token is",
-        escalation "the administrator of this server";
+        summary "the request carries no credential that is known here",
+        first_check "the credential that the caller sends, and whether it has expired",
+        safe_action "send a valid credential",
+        escalation "the service's administrator";
     /// The credential does not allow this
     AUTHORIZATION_DENIED: Authorization, status 403, retry Never, owner Caller, visible External;
-        summary "the token's role does not allow this call",
-        first_check "the token's role in `onefold token list`",
-        safe_action "use a token with the role that the call needs",
-        escalation "the administrator of this server";
+        summary "the credential is known, and does not allow this call",
+        first_check "what the credential is allowed to do",
+        safe_action "use a credential that allows the call",
+        escalation "the service's administrator";
     /// The request comes from a place that is not let in
     REQUEST_ORIGIN_REFUSED: Authorization, status 403, retry Never, owner Caller, visible External;
         summary "the Host or Origin header names a place that this server does not answer to",
@@ -305,15 +299,15 @@ crate::codes! {
         escalation "the administrator of this server";
     /// The request's body is malformed
     REQUEST_BODY_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
-        summary "the body is no JSON, has unknown or missing fields, or is nested too deeply",
-        first_check "the body against /openapi.json",
-        safe_action "mend the request",
+        summary "the body is not JSON, has unknown or missing fields, or is nested too deeply",
+        first_check "the body against the service's description",
+        safe_action "correct the request",
         escalation "the caller's team";
     /// The request's path or query is malformed
     REQUEST_INVALID: Validation, status 400, retry Never, owner Caller, visible External;
         summary "a path or query parameter is unknown or has no such value",
-        first_check "the parameters against /openapi.json",
-        safe_action "mend the request",
+        first_check "the parameters against the service's description",
+        safe_action "correct the request",
         escalation "the caller's team";
     /// The request's body is too large
     REQUEST_TOO_LARGE: Validation, status 413, retry Never, owner Caller, visible External;
@@ -330,14 +324,14 @@ crate::codes! {
     /// There is no such route
     ROUTE_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;
         summary "this server has no such path",
-        first_check "the path against /openapi.json",
-        safe_action "mend the request",
+        first_check "the path against the service's description",
+        safe_action "correct the request",
         escalation "the caller's team";
     /// The route does not take this method
     METHOD_NOT_ALLOWED: Validation, status 405, retry Never, owner Caller, visible External;
         summary "the path exists, but not with this method",
-        first_check "the method against /openapi.json",
-        safe_action "mend the request",
+        first_check "the method against the service's description",
+        safe_action "correct the request",
         escalation "the caller's team";
     /// There is no such incident
     INCIDENT_NOT_FOUND: NotFound, status 404, retry Never, owner Caller, visible External;

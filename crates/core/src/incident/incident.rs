@@ -8,9 +8,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::advice::{Advice, advise};
 use super::group::GroupKey;
-use super::message::Message;
-use crate::error::{Code, CodeName, DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
+use super::message::{Message, redact_name};
+use crate::error::{COMMAND_FAILED, COMMAND_KILLED, Code, CodeName, DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
 use crate::ledger::{Attempt, Entry, Failure, Outcome, SideEffect, Status};
 use crate::operation::{KindName, OperationId, OperationKey, Tenant};
 use crate::retry::{Category, WhyOver};
@@ -57,11 +58,11 @@ crate::ledger::named! {
         Nothing = "NOTHING",
         /// Somebody finds out what happened.
         Reconciliation = "RECONCILIATION",
-        /// Data must be mended.
+        /// Data must be repaired; the failed attempt says so.
         DataRepair = "DATA_REPAIR",
-        /// Process instances must be migrated.
+        /// Process instances must be migrated; the failed attempt says so.
         ProcessMigration = "PROCESS_MIGRATION",
-        /// A deployment or a declaration must be mended.
+        /// A deployment or a declaration must be fixed.
         DeploymentFix = "DEPLOYMENT_FIX",
     }
 }
@@ -103,6 +104,9 @@ pub struct Incident {
     pub attempts_ended_because: Arc<str>,
     pub safe_to_retry: bool,
     pub needs: Needs,
+    /// What to look at first.
+    pub first_check: Arc<str>,
+    /// What to do then.
     pub suggested_action: Arc<str>,
     pub runbook: Arc<str>,
     pub message: Message,
@@ -158,9 +162,7 @@ struct Facts<'a> {
     code: Code,
     category: Category,
     why: &'a str,
-    safe_to_retry: bool,
     needs: Needs,
-    runbook: &'a str,
     says: String,
     last_alive_at: Timestamp,
 }
@@ -185,21 +187,13 @@ impl Incident {
         now: Timestamp,
     ) -> Self {
         let category = entry.category.unwrap_or(Category::HolderLost);
-        let detail = said(category.code(), detail);
+        let code = command_code(entry).unwrap_or(category.code());
+        let detail = said(code, detail);
         let says = format!(
             "attempt {} of {} on {} ended without a known outcome{detail}; it was last alive {}; {why}",
             entry.attempts, entry.key.kind, entry.worker, before.updated_at
         );
-        let facts = Facts {
-            code: category.code(),
-            category,
-            why,
-            safe_to_retry: false,
-            needs,
-            runbook: "unknown-outcome",
-            says,
-            last_alive_at: before.updated_at,
-        };
+        let facts = Facts { code, category, why, needs, says, last_alive_at: before.updated_at };
         Self::build(entry, &facts, now)
     }
 
@@ -218,9 +212,7 @@ impl Incident {
             code: if exhausted { Category::AttemptsExhausted.code() } else { category.code() },
             category: if exhausted { Category::AttemptsExhausted } else { category },
             why: why.as_str(),
-            safe_to_retry: true,
             needs: needs_of(category),
-            runbook: "attempts-exhausted",
             says,
             last_alive_at: entry.updated_at,
         };
@@ -236,9 +228,7 @@ impl Incident {
             code: category.code(),
             category,
             why: "the failure is final",
-            safe_to_retry: true,
-            needs: needs_of(category),
-            runbook: "attempts-exhausted",
+            needs: failure.needs.unwrap_or(needs_of(category)),
             says,
             last_alive_at: entry.updated_at,
         };
@@ -255,9 +245,7 @@ impl Incident {
             code: DUPLICATE_SUSPECTED,
             category: Category::DuplicateSuspected,
             why: "a second effect is suspected",
-            safe_to_retry: false,
             needs: Needs::Reconciliation,
-            runbook: "duplicate-suspected",
             says,
             last_alive_at: now,
         };
@@ -277,9 +265,7 @@ impl Incident {
             code: OUTCOME_CONFLICT,
             category: Category::DuplicateSuspected,
             why: "two reports contradict each other",
-            safe_to_retry: false,
             needs: Needs::Reconciliation,
-            runbook: "duplicate-suspected",
             says,
             last_alive_at: now,
         };
@@ -290,7 +276,8 @@ impl Incident {
         let code = facts.code.name();
         let guide = &facts.code.descriptor().guide;
         let message = Message::new(facts.code, &facts.says).unwrap_or_else(|| Message::stored(guide.summary));
-        let suggested = format!("check first: {}; then: {}", guide.first_check, guide.safe_action);
+        let entry = &shown(entry);
+        let Advice { first_check, suggested_action, safe_to_retry, runbook } = advise(entry, &code, facts.needs);
         Self {
             id: entry.incident.clone().unwrap_or_else(|| IncidentId::of(entry, now)),
             tenant: entry.key.tenant.clone(),
@@ -311,10 +298,11 @@ impl Incident {
             side_effect_status: entry.side_effect,
             attempts: entry.attempts,
             attempts_ended_because: Arc::from(facts.why),
-            safe_to_retry: facts.safe_to_retry,
+            safe_to_retry,
             needs: facts.needs,
-            suggested_action: Arc::from(suggested),
-            runbook: Arc::from(facts.runbook),
+            first_check,
+            suggested_action,
+            runbook: Arc::from(format!("/runbooks/{runbook}")),
             message,
             worker: Arc::clone(&entry.worker),
             last_alive_at: facts.last_alive_at,
@@ -325,6 +313,22 @@ impl Incident {
             last_seen: now,
             closed_at: None,
             closed_by: None,
+        }
+    }
+
+    /// The same with advice for where its operation stands now; a closed one is left as it was.
+    #[must_use]
+    pub fn advised(self, entry: &Entry) -> Self {
+        if !self.is_open() || entry.fence < self.fence {
+            return self;
+        }
+        let advice = advise(&shown(entry), &self.error_code, self.needs);
+        Self {
+            safe_to_retry: advice.safe_to_retry,
+            first_check: advice.first_check,
+            suggested_action: advice.suggested_action,
+            runbook: Arc::from(format!("/runbooks/{}", advice.runbook)),
+            ..self
         }
     }
 
@@ -365,10 +369,38 @@ impl Incident {
     }
 }
 
+/// The entry as it may be shown: names that callers chose freely hold neither a secret nor a payload.
+fn shown(entry: &Entry) -> Entry {
+    let name = |text: &Arc<str>| Arc::from(redact_name(text));
+    let mut shown = entry.clone();
+    shown.worker = name(&entry.worker);
+    shown.dependency = entry.dependency.as_ref().map(name);
+    let origin = &mut shown.origin;
+    for text in [
+        &mut origin.business_key,
+        &mut origin.process_id,
+        &mut origin.definition_key,
+        &mut origin.definition_version,
+        &mut origin.process_instance_key,
+        &mut origin.element_id,
+        &mut origin.job_key,
+        &mut origin.correlation_id,
+    ] {
+        *text = text.as_ref().map(name);
+    }
+    shown
+}
+
 /// What an attempt said, redacted, as the end of a sentence; nothing where it says nothing.
 fn said(code: Code, detail: Option<&str>) -> String {
     let message = detail.and_then(|text| Message::new(code, text));
     message.map(|text| format!(": {text}")).unwrap_or_default()
+}
+
+/// The code of a command that `onefold run` ran: it says more than the category, which knows nothing of commands.
+fn command_code(entry: &Entry) -> Option<Code> {
+    let said = entry.error_code.as_ref()?;
+    [COMMAND_FAILED, COMMAND_KILLED].into_iter().find(|code| *said == *code)
 }
 
 fn gravity(code: &CodeName) -> u8 {
@@ -378,7 +410,6 @@ fn gravity(code: &CodeName) -> u8 {
 fn needs_of(category: Category) -> Needs {
     match category {
         Category::InvalidWorkerContract | Category::Permission => Needs::DeploymentFix,
-        Category::PayloadConflict => Needs::DataRepair,
         Category::HolderLost | Category::DuplicateSuspected => Needs::Reconciliation,
         Category::DownstreamUnavailable
         | Category::DownstreamTimeout
@@ -387,6 +418,7 @@ fn needs_of(category: Category) -> Needs {
         | Category::Contention
         | Category::StoreUnavailable
         | Category::AttemptsExhausted
+        | Category::CommandKilled
         | Category::Unexpected => Needs::Nothing,
     }
 }

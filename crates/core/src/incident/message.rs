@@ -91,6 +91,46 @@ pub fn redact(text: &str) -> String {
     joined
 }
 
+/// A name that a caller chose, such as a worker, a dependency or a business key: kept as it is, but for what looks
+/// like a secret, a payload or the name of a person before an `@`.
+pub fn redact_name(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let (prose, payload) = line.find(['{', '[', '<']).map_or((line, false), |at| (&line[..at], true));
+    let mut value_follows = false;
+    let mut words: Vec<String> = Vec::new();
+    for word in prose.split_whitespace() {
+        if std::mem::take(&mut value_follows) {
+            words.push("[redacted]".to_owned());
+        } else if names_secret(word) {
+            let (shown, complete) = without_value(word);
+            words.push(shown);
+            value_follows = !complete;
+        } else {
+            words.push(without_opaque(word));
+        }
+    }
+    if payload {
+        words.push("[payload removed]".to_owned());
+    }
+    words.join(" ").chars().filter(|c| !c.is_control()).take(Message::CHARS_MAX).collect()
+}
+
+/// A word without the part before an `@`, and without parts that look like keys; a host's or a pod's name stays.
+fn without_opaque(word: &str) -> String {
+    let (person, rest) = word.rsplit_once('@').map_or((None, word), |(person, rest)| (Some(person), rest));
+    if uuid::Uuid::parse_str(rest).is_ok() {
+        return word.to_owned();
+    }
+    let opaque = |text: &str| text.split(['-', '.', '/', ':', '_']).any(looks_secret);
+    let shown = if opaque(rest) { "[redacted]" } else { rest };
+    match person {
+        None => shown.to_owned(),
+        // `login@host` says where a command ran; with a dot it may be an address, with a colon it may be a password.
+        Some(person) if !rest.contains('.') && !person.contains(':') && !opaque(person) => format!("{person}@{shown}"),
+        Some(_) => format!("[redacted]@{shown}"),
+    }
+}
+
 /// How a statement begins that a database repeats in its message.
 const STATEMENTS: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "VALUES"];
 
@@ -190,6 +230,34 @@ mod tests {
             format!("it ends in ('{marker}"),
         ] {
             assert!(!redact(&text).contains(marker), "{text} → {}", redact(&text));
+        }
+    }
+
+    #[test]
+    fn a_name_is_kept_but_for_secrets_payloads_and_people() {
+        for name in [
+            "CASE-2026-000091",
+            "CASE-2026-000091:ISSUE_NOTICE:NOTICE_OF_BREACH",
+            "host-7/42",
+            "payments-worker-7d9f8b6c5d-x2x9z/42",
+            "550e8400-e29b-41d4-a716-446655440000",
+            "notice-gateway.internal:8443",
+            "order 44781",
+            "ada@db1",
+        ] {
+            assert_eq!(redact_name(name), name);
+        }
+        let rows = [
+            ("ada@db1.example.com", "[redacted]@db1.example.com"),
+            ("password=hush", "password=[redacted]"),
+            ("Bearer hush", "Bearer [redacted]"),
+            ("pay {\"iban\":\"hush\"}", "pay [payload removed]"),
+            ("https://ada:hush@pay.internal/v1", "[redacted]@pay.internal/v1"),
+            ("c2VjcmV0LXRva2VuLTEyMzQ1Njc4OTAxMjM0NTY3ODkw", "[redacted]"),
+            ("one\nhush", "one"),
+        ];
+        for (name, shown) in rows {
+            assert_eq!(redact_name(name), shown, "{name}");
         }
     }
 

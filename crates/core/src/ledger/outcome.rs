@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::entry::{Entry, SideEffect, Status, bounded};
 use crate::error::{Code, CodeName, Error, LIMIT_EXCEEDED, Result};
+use crate::incident::Needs;
 use crate::retry::Category;
 use crate::time::Timestamp;
 
@@ -136,6 +137,9 @@ pub struct Failure {
     /// What duplicates of a final failure are answered with: the provider's own words.
     #[serde(default)]
     pub result: Option<StoredResult>,
+    /// What must happen besides a decision, where the attempt knows; for the incident of a final failure.
+    #[serde(default)]
+    pub needs: Option<Needs>,
 }
 
 impl Failure {
@@ -149,6 +153,7 @@ impl Failure {
             retry_after: None,
             detail: None,
             result: None,
+            needs: None,
         }
     }
 
@@ -169,6 +174,7 @@ impl Failure {
             retry_after: None,
             detail: None,
             result: None,
+            needs: None,
         }
     }
 }

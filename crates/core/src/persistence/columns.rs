@@ -14,8 +14,21 @@ use crate::ledger::{
     Attempt, AttemptId, Digest, Ending, Entry, Note, Origin, SettledBy, SideEffect, Source, Status, StoredResult,
 };
 use crate::operation::{KindName, OperationId, OperationKey, Tenant};
+use crate::ports::{Announcement, IncidentEvent};
 use crate::retry::Category;
 use crate::time::Timestamp;
+
+/// Rows of announcements, one incident each, gathered by id; the order of the rows is kept.
+pub fn announcements(rows: impl IntoIterator<Item = (String, IncidentEvent, Incident)>) -> Vec<Announcement> {
+    let mut gathered: Vec<Announcement> = Vec::new();
+    for (id, event, incident) in rows {
+        match gathered.iter_mut().find(|known| *known.id == *id) {
+            Some(known) => known.incidents.push(incident),
+            None => gathered.push(Announcement { id: Arc::from(id), event, incidents: vec![incident] }),
+        }
+    }
+    gathered
+}
 
 /// One value on its way into the database.
 #[derive(Debug, Clone, PartialEq, Eq)]

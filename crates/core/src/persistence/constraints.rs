@@ -46,7 +46,13 @@ impl Constraints {
             | Fault::ForeignKeyViolation { constraint }
             | Fault::CheckViolation { constraint }
             | Fault::NotNullViolation { constraint }
-            | Fault::Raised { constraint } => return self.violated(constraint.as_deref()),
+            | Fault::Raised { constraint } => {
+                let violated = self.violated(constraint.as_deref());
+                return match constraint {
+                    Some(name) => violated.breaking(&**name),
+                    None => violated,
+                };
+            }
             Fault::SerializationFailure => DB_SERIALIZATION_RETRYABLE,
             Fault::DeadlockDetected => DB_DEADLOCK_RETRYABLE,
             Fault::RowsHeld => DATABASE_BUSY,

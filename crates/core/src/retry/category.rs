@@ -35,9 +35,9 @@ categories! {
     Permission => PERMISSION,
     Contention => CONTENTION,
     StoreUnavailable => STORE_UNAVAILABLE,
-    PayloadConflict => PAYLOAD_CONFLICT,
     AttemptsExhausted => ATTEMPTS_EXHAUSTED,
     HolderLost => HOLDER_LOST,
+    CommandKilled => COMMAND_KILLED,
     DuplicateSuspected => DUPLICATE_SUSPECTED,
     Unexpected => UNEXPECTED,
 }

@@ -123,7 +123,8 @@ fn default_row(category: Category) -> Row {
         Category::DownstreamUnavailable
         | Category::DownstreamTimeout
         | Category::StoreUnavailable
-        | Category::HolderLost => row(Some(Schedule::seconds(&[1, 5, 30])), None),
+        | Category::HolderLost
+        | Category::CommandKilled => row(Some(Schedule::seconds(&[1, 5, 30])), None),
         Category::RateLimited => row(Some(Schedule::seconds(&[60, 300, 900])), None),
         Category::Maintenance => row(Some(Schedule::seconds(&[900, 3600])), None),
         Category::Contention => {
@@ -132,7 +133,6 @@ fn default_row(category: Category) -> Row {
         Category::Unexpected => row(Some(Schedule::seconds(&[10])), Some(3)),
         Category::Permission
         | Category::InvalidWorkerContract
-        | Category::PayloadConflict
         | Category::AttemptsExhausted
         | Category::DuplicateSuspected => row(None, None),
     }
@@ -170,13 +170,13 @@ mod tests {
             (Category::DownstreamTimeout, &[1_000, 5_000, 30_000, 30_000]),
             (Category::StoreUnavailable, &[1_000, 5_000, 30_000, 30_000]),
             (Category::HolderLost, &[1_000, 5_000, 30_000, 30_000]),
+            (Category::CommandKilled, &[1_000, 5_000, 30_000, 30_000]),
             (Category::RateLimited, &[60_000, 300_000, 900_000, 900_000]),
             (Category::Maintenance, &[900_000, 3_600_000, 3_600_000, 3_600_000]),
             (Category::Contention, &[50, 50, 50, 50]),
             (Category::Unexpected, &[10_000, 10_000]),
             (Category::Permission, &[]),
             (Category::InvalidWorkerContract, &[]),
-            (Category::PayloadConflict, &[]),
             (Category::AttemptsExhausted, &[]),
             (Category::DuplicateSuspected, &[]),
         ];

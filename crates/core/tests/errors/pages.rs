@@ -1,9 +1,10 @@
-//! `docs/errors` is what the registry says. Renew it with `UPDATE_ERRORS=1 cargo test -p onefold-core --test errors`.
+//! `docs/errors` is what the registry says, `docs/runbooks` what the binary shows. Renew it with `UPDATE_ERRORS=1 cargo test -p onefold-core --test errors`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use onefold_core::error::{ALL, registry_json, runbook};
+use onefold_core::incident::{RUNBOOKS, runbook_page};
 
 fn folder() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors"))
@@ -38,4 +39,21 @@ fn every_code_has_its_page_and_no_page_is_left_over() {
         assert_eq!(found.get(&name), Some(&text), "docs/errors/{name}: {renew}");
     }
     assert_eq!(found.len(), wanted().len(), "a page is left over: {renew}");
+}
+
+#[test]
+fn every_runbook_is_documented_as_the_binary_shows_it() {
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/runbooks"));
+    for name in RUNBOOKS {
+        let (path, page) = (folder.join(format!("{name}.md")), runbook_page(name).unwrap());
+        if std::env::var_os("UPDATE_ERRORS").is_some() {
+            std::fs::write(&path, page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), page, "docs/runbooks/{name}.md");
+        for part in ["**First check.**", "**Is a retry safe?**", "**What next.**", "**Never do.**", "**Escalation.**"] {
+            assert!(page.contains(part), "{name} lacks {part}");
+        }
+    }
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), RUNBOOKS.len(), "a runbook is left over");
+    assert_eq!(runbook_page("../secrets"), None);
 }

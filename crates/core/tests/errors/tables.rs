@@ -1,16 +1,24 @@
 //! 000 §8.1, §8.2; 004 §2, §12, §14.1, §19.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::Timestamp;
 use onefold_core::call::{Happened, Meaning, Promises, Sent, judge};
+use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
 use onefold_core::error::{
     AUTHORIZATION_DENIED, BpmnCode, CAMUNDA_COMMAND_FAILED, Code, DATABASE_UNAVAILABLE, DB_DEADLOCK_RETRYABLE,
     DOWNSTREAM_REJECTED, DOWNSTREAM_TIMEOUT, EVENT_CONTRACT_INVALID, EVENT_VERSION_UNSUPPORTED, EVIDENCE_REQUIRED,
-    INTERNAL_ERROR, INVALID_WORKER_CONTRACT, JobAnswer, MESSAGE_NOT_CORRELATED, OPERATION_CONFLICT,
-    OPERATION_NOT_FOUND, OPTIMISTIC_LOCK_CONFLICT, Owner, PERMISSION, REQUEST_BODY_INVALID, RESULT_NOT_KEPT,
-    UNEXPECTED, Verdict,
+    INTERNAL_ERROR, INVALID_WORKER_CONTRACT, JobAnswer, Level, MESSAGE_NOT_CORRELATED, OPERATION_CONFLICT,
+    OPERATION_NOT_FOUND, OPTIMISTIC_LOCK_CONFLICT, Owner, REQUEST_BODY_INVALID, RESULT_NOT_KEPT, UNEXPECTED, Verdict,
 };
+use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
+use onefold_core::incident::{Incident, Needs};
+use onefold_core::ledger::{
+    AttemptId, ClaimRequest, Entry, Failure, Holder, Origin, Outcome, RecordRequest, SideEffect, Source, Status,
+    decide, record,
+};
+use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::retry::{Category, FailedAttempt, Jitter, Next, RetryTable, WhyOver};
 
 use crate::rows::{differs, hold, row};
@@ -27,17 +35,64 @@ fn wait(category: Category, used: u32, retry_after: Option<Duration>) -> Option<
     }
 }
 
+/// What the ledger makes of an attempt whose call ended so: the incident it opens, and that nothing is tried again.
+fn incident(category: Category, happened: Happened) -> &'static str {
+    let failure = Failure::technical(category, SideEffect::NotApplied).detailed("field `amount` is missing");
+    let broken = matches!(judge(happened, Sent::Something, &Promises::default()), Meaning::Broken(_));
+    let outcome = if broken { Outcome::FailedFinal(failure) } else { Outcome::FailedRetryable(failure) };
+    let (entry, opened) = recorded(outcome);
+    let Some(incident) = opened else { return "no incident" };
+    let details = (&*incident.worker, incident.side_effect_status, incident.safe_to_retry, incident.needs);
+    assert_eq!(details, ("worker-1", SideEffect::NotApplied, true, Needs::DeploymentFix));
+    let said = incident.message.as_str();
+    assert!(said.contains("missing") || !broken, "{said}");
+    match (entry.status, entry.next_attempt_at, incident.error_code.as_str()) {
+        (Status::FailedFinal, None, "INVALID_WORKER_CONTRACT") => "incident INVALID_WORKER_CONTRACT, never retried",
+        (Status::FailedFinal, None, "PERMISSION") => "incident PERMISSION, never retried",
+        _ => "something else",
+    }
+}
+
+/// An operation after its first attempt reported this, and the incident that was opened.
+#[expect(clippy::expect_used, reason = "a case that cannot be built fails its test")]
+fn recorded(outcome: Outcome) -> (Entry, Option<Incident>) {
+    let now = Timestamp::from_micros(1_800_000_000_000_000);
+    let contract = Contract::new(EffectClass::ExternalCommand, Policy::Escalate).expect("a legal pair");
+    let terms = Arc::new(Terms::new(KindName::parse("notice.issue").expect("a name"), contract));
+    let key = OperationKey::new(
+        Tenant::default(),
+        terms.kind.clone(),
+        OperationId::parse("CASE-1:NOTICE").expect("an operation id"),
+    );
+    let keys = Arc::new(Keyring::new(FingerprintKey::new(KeyId(1), [7; 32]), Vec::new()));
+    let attempt_id = AttemptId::from_random([1; 16]);
+    let claim = ClaimRequest {
+        key: key.clone(),
+        subject: Subject::new(*b"{}", &Mode::Raw, &keys).expect("raw bytes have a fingerprint"),
+        attempt_id,
+        terms: Arc::clone(&terms),
+        origin: Origin::new(Source::Job),
+        holder: Holder { worker: Arc::from("worker-1"), installation: None },
+        jitter: Jitter(0),
+    };
+    let granted = decide(None, &claim, now).expect("one key is in use").transition.expect("granted").entry;
+    let request = RecordRequest { key, fence: granted.fence, attempt_id, outcome, terms, jitter: Jitter(0) };
+    let mut settled = record(Some(&granted), None, &request, now).transition.expect("settled");
+    let incident = settled.settle_incident(None);
+    (settled.entry, incident)
+}
+
 #[test]
 fn failure_classification_000_8_1() {
     let rows = [
         differs("Network timeout", "unknown DOWNSTREAM_TIMEOUT", UNKNOWN_NOT_FAILED),
         differs("503 service unavailable", "unknown DOWNSTREAM_UNAVAILABLE", UNKNOWN_NOT_FAILED),
         row("429 rate limit", "retry after 60 s"),
-        row("400 invalid request due to model bug", "INCIDENT, never retried"),
+        row("400 invalid request due to model bug", "incident INVALID_WORKER_CONTRACT, never retried"),
         row("Business not eligible", "BPMN error"),
         row("Duplicate already completed", "COMPLETE"),
         row("Optimistic lock conflict", "RETRY after 50 ms"),
-        row("Permission denied", "INCIDENT, never retried"),
+        row("Permission denied", "incident PERMISSION, never retried"),
         row("Unknown exception", "retried twice, then over"),
     ];
     let judged = |happened| match judge(happened, Sent::Something, &Promises::default()) {
@@ -48,22 +103,16 @@ fn failure_classification_000_8_1() {
         {
             "retry after 60 s"
         }
-        Meaning::NotSent(_)
-        | Meaning::NotApplied(_)
-        | Meaning::Unknown(_)
-        | Meaning::StillRunning
-        | Meaning::Final
-        | Meaning::Business(_) => "something else",
-    };
-    let incident = |code: Code, category| {
-        let never = wait(category, 1, None).is_none();
-        if code.job_answer() == JobAnswer::Incident && never { "INCIDENT, never retried" } else { "something else" }
+        Meaning::Broken(category) | Meaning::NotApplied(category) => incident(category, happened),
+        Meaning::NotSent(_) | Meaning::Unknown(_) | Meaning::StillRunning | Meaning::Final | Meaning::Business(_) => {
+            "something else"
+        }
     };
     hold("000 §8.1", 9, &rows, |name| match name {
         "Network timeout" => judged(Happened::Timeout),
         "503 service unavailable" => judged(Happened::Status(503)),
         "429 rate limit" => judged(Happened::Status(429)),
-        "400 invalid request due to model bug" => incident(INVALID_WORKER_CONTRACT, Category::InvalidWorkerContract),
+        "400 invalid request due to model bug" => judged(Happened::Status(400)),
         "Business not eligible" if BpmnCode::try_of(DOWNSTREAM_REJECTED).is_some() => "BPMN error",
         "Duplicate already completed" if RESULT_NOT_KEPT.job_answer() == JobAnswer::Complete => "COMPLETE",
         "Optimistic lock conflict"
@@ -72,7 +121,7 @@ fn failure_classification_000_8_1() {
         {
             "RETRY after 50 ms"
         }
-        "Permission denied" => incident(PERMISSION, Category::Permission),
+        "Permission denied" => judged(Happened::Status(403)),
         "Unknown exception"
             if wait(Category::Unexpected, 2, None).is_some() && wait(Category::Unexpected, 3, None).is_none() =>
         {
@@ -181,13 +230,14 @@ fn message_failures_004_12() {
 
 #[test]
 fn delegate_error_policy_004_14_1() {
+    use JobAnswer as J;
     let rows = [
-        row("business rejection modeled in BPMN", true),
-        row("validation failure from process variable bug", false),
-        row("DB temporary failure", false),
-        row("downstream timeout", false),
-        row("non-retryable contract bug", false),
-        row("authorization domain rejection modeled", true),
+        row("business rejection modeled in BPMN", (Some("DOWNSTREAM_REJECTED"), J::BpmnErrorOrIncident, false)),
+        row("validation failure from process variable bug", (None, J::Incident, false)),
+        row("DB temporary failure", (None, J::RetryOrUnknown, true)),
+        row("downstream timeout", (None, J::RetryOrUnknown, true)),
+        row("non-retryable contract bug", (None, J::Incident, false)),
+        row("authorization domain rejection modeled", (Some("AUTHORIZATION_DENIED"), J::BpmnErrorOrIncident, false)),
     ];
     hold("004 §14.1", 6, &rows, |name| {
         let code = match name {
@@ -198,8 +248,38 @@ fn delegate_error_policy_004_14_1() {
             "non-retryable contract bug" => EVENT_CONTRACT_INVALID,
             _ => AUTHORIZATION_DENIED,
         };
-        BpmnCode::try_of(code).is_some()
+        // Thrown into the process as this; else what becomes of the job; whether a job, which has an id, is retried.
+        (BpmnCode::try_of(code).map(BpmnCode::as_str), code.job_answer(), code.retryable(true))
     });
+}
+
+/// A code as a user's own worker declares it: the process cannot go on as it is modelled.
+mod workers {
+    onefold_core::codes! {
+        /// The case is in a state that the model has no path for
+        CASE_PATH_MISSING: Process, status 503, retry OperatorDecides, owner Engineering, visible Redacted;
+            summary "the process has no path for the case's state",
+            first_check "the case's state, and the deployed version of the model",
+            safe_action "migrate the instance to a version that has the path, then retry",
+            escalation "the workflow's owner";
+    }
+}
+
+#[test]
+fn a_users_code_of_class_process_is_an_incident_and_never_a_business_path_004_1() {
+    let code = workers::CASE_PATH_MISSING;
+    assert_eq!(projected(code), (503, Verdict::Retry, JobAnswer::Incident, Owner::Engineering));
+    assert_eq!((BpmnCode::try_of(code), code.log_level()), (None, Level::Error));
+    let failure = Failure {
+        code: code.name(),
+        needs: Some(Needs::ProcessMigration),
+        ..Failure::technical(Category::InvalidWorkerContract, SideEffect::NotApplied)
+    };
+    let (_, incident) = recorded(Outcome::FailedFinal(failure));
+    let incident = incident.expect("an incident");
+    assert_eq!(incident.needs, Needs::ProcessMigration);
+    assert!(incident.suggested_action.starts_with("migrate the process instances"), "{}", incident.suggested_action);
+    assert!(incident.message.as_str().contains("CASE_PATH_MISSING"), "{}", incident.message);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onefold_core::Timestamp;
 use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
-use onefold_core::error::{PAYLOAD_CONFLICT, Result};
+use onefold_core::error::{OPERATION_CONFLICT, Result};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{
@@ -69,7 +69,7 @@ pub(crate) fn gave_up() -> Outcome {
 
 /// The provider's own no.
 pub(crate) fn refused() -> Outcome {
-    Outcome::FailedFinal(Failure::business(PAYLOAD_CONFLICT))
+    Outcome::FailedFinal(Failure::business(OPERATION_CONFLICT))
 }
 
 pub(crate) fn timed_out() -> Outcome {
@@ -377,7 +377,7 @@ impl Book {
             Step::Void(answer) => drop(self.answered(Question::Void, answer.spoken())),
             Step::TookHold => drop(self.finds(Resolution::TookHold(completion("\"seen\""))).expect("allowed")),
             Step::DidNotHappen => drop(self.finds(Resolution::DidNotHappen { force: false }).expect("allowed")),
-            Step::Failed => drop(self.finds(Resolution::Failed(PAYLOAD_CONFLICT.name())).expect("allowed")),
+            Step::Failed => drop(self.finds(Resolution::Failed(OPERATION_CONFLICT.name())).expect("allowed")),
             Step::Retry => drop(self.says("ana", Verb::Retry).expect("allowed")),
         }
     }

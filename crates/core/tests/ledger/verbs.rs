@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use onefold_core::effect::{EffectClass, Policy};
-use onefold_core::error::{EVIDENCE_REQUIRED, LIMIT_EXCEEDED, PAYLOAD_CONFLICT, RESOLUTION_REFUSED};
+use onefold_core::error::{EVIDENCE_REQUIRED, LIMIT_EXCEEDED, OPERATION_CONFLICT, RESOLUTION_REFUSED};
 use onefold_core::ledger::{
     Completion, OVERDUE_FOR, Resolution, ResolveRequest, Resolved, SettledBy, SideEffect, Status, Verb,
 };
@@ -21,7 +21,7 @@ fn took_hold() -> Verb {
 }
 
 fn failed() -> Verb {
-    Verb::Resolve(Resolution::Failed(PAYLOAD_CONFLICT.name()))
+    Verb::Resolve(Resolution::Failed(OPERATION_CONFLICT.name()))
 }
 
 const SETTLED: u64 = 935;

@@ -192,7 +192,7 @@ fn nothing_came(unanswered: &Unanswered, key: &OperationKey, protocol: Protocol)
             let refusal = Refusal::unanswered(key, status, &unanswered.detail);
             Ending::Record(Outcome::Unknown(failure), said(refusal))
         }
-        Meaning::StillRunning | Meaning::Final | Meaning::Business(_) => {
+        Meaning::StillRunning | Meaning::Broken(_) | Meaning::Final | Meaning::Business(_) => {
             let failure = Failure::technical(Category::Unexpected, SideEffect::Unknown);
             Ending::Record(Outcome::Unknown(failure), said(Refusal::unanswered(key, status, &unanswered.detail)))
         }

@@ -331,7 +331,7 @@ fn business_key(body: &[u8], pointer: &str) -> Option<Arc<str>> {
 pub(super) fn taking(admitted: &mut Admitted) -> Taking {
     let mut origin = Origin::new(Source::Http);
     origin.business_key = admitted.business_key.take();
-    origin.correlation_id = Correlation::current().map(|correlation| Arc::from(correlation.0));
+    origin.correlation_id = Correlation::current().map(|correlation| Arc::from(correlation.id()));
     Taking {
         tenant: admitted.key.tenant.clone(),
         id: admitted.key.id.clone(),

@@ -103,7 +103,8 @@ fn meant(meaning: &Meaning) -> Effect {
         Meaning::NotSent(_) | Meaning::NotApplied(_) => Effect::None,
         Meaning::Unknown(category) => Effect::Unknown(*category),
         Meaning::StillRunning => Effect::StillRunning,
-        Meaning::Final | Meaning::Business(_) => Effect::Final,
+        // The client's own request was passed on: what is wrong with it is the client's to fix.
+        Meaning::Broken(_) | Meaning::Final | Meaning::Business(_) => Effect::Final,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What PostgreSQL itself says of each broken rule, and what the registry makes of it.
 
-use onefold_core::error::{DB_SERIALIZATION_RETRYABLE, PAYLOAD_CONFLICT, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::error::{DB_SERIALIZATION_RETRYABLE, OPERATION_CONFLICT, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::persistence::Constraints;
 use onefold_postgres::fault;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
@@ -63,10 +63,10 @@ async fn a_fault_is_told_by_its_sqlstate_and_names_its_constraint() {
 async fn a_mapped_constraint_is_its_code_an_unmapped_one_a_broken_invariant_and_no_words_pass() {
     let schema = Schema::new();
     let mut connection = tables(&schema).await;
-    let map = Constraints::new().map("uq_case_reference", PAYLOAD_CONFLICT).map("case_refused", PAYLOAD_CONFLICT);
+    let map = Constraints::new().map("uq_case_reference", OPERATION_CONFLICT).map("case_refused", OPERATION_CONFLICT);
     let rows = [
-        ("INSERT INTO cases (reference) VALUES ('A')", PAYLOAD_CONFLICT),
-        ("INSERT INTO cases (reference) VALUES ('T')", PAYLOAD_CONFLICT),
+        ("INSERT INTO cases (reference) VALUES ('A')", OPERATION_CONFLICT),
+        ("INSERT INTO cases (reference) VALUES ('T')", OPERATION_CONFLICT),
         ("INSERT INTO cases (reference) VALUES ('C')", PROGRAMMING_INVARIANT_VIOLATED),
         ("INSERT INTO cases (reference) VALUES ('S')", DB_SERIALIZATION_RETRYABLE),
     ];

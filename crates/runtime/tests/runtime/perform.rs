@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use onefold_core::call::{Happened, Promises, Sent, judge};
 use onefold_core::error::RESULT_NOT_KEPT;
+use onefold_core::incident::Needs;
 use onefold_core::ledger::Status;
 use onefold_core::ports::{Filter, Look as _, Page};
 use onefold_core::retry::Category;
@@ -200,4 +202,31 @@ async fn a_pure_kind_leaves_no_row_unless_it_is_remembered() {
     }
     let listed = ledger.store().list(Filter::default(), Page::default()).await.unwrap().items;
     assert_eq!(listed.iter().map(|entry| entry.key.kind.as_str()).collect::<Vec<_>>(), ["risk.report"]);
+}
+
+/// 000 §8.1 row 4.
+#[tokio::test]
+async fn a_400_to_a_request_of_ours_opens_an_incident_with_details_and_is_not_tried_again() {
+    let stage = Stage::new();
+    let ledger = stage.ledger().await;
+    let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
+    let effects = Effects::default();
+    for _ in 0..2 {
+        let happens = effects.clone();
+        let answer: Performed<String> = notices
+            .operation(id("A"))
+            .perform(&"BREACH", move |_| async move {
+                happens.happen();
+                let meaning = judge(Happened::Status(400), Sent::Something, &Promises::default());
+                Err(CallFailure::judged(&meaning).detail("400: amount is missing").needs(Needs::DataRepair))
+            })
+            .await
+            .unwrap();
+        assert!(matches!(&answer, Performed::Rejected(_)), "{answer:?}");
+    }
+    assert_eq!(effects.count(), 1, "it is not tried again");
+    let open = open_incidents(&ledger).await;
+    assert_eq!((open.len(), open[0].needs), (1, Needs::DataRepair));
+    assert!(open[0].message.as_str().contains("amount is missing"), "{}", open[0].message);
+    assert!(open[0].suggested_action.starts_with("repair the data, then retry"), "{}", open[0].suggested_action);
 }

@@ -1,5 +1,7 @@
 //! How loud an error is in the log.
 
+use std::time::Duration;
+
 use crate::error::{Class, Code, Override};
 use crate::ledger::named;
 
@@ -37,6 +39,16 @@ impl Code {
             Override::Verdict(..) | Override::Job(..) => None,
         });
         instead.unwrap_or(Level::of_class(self.descriptor().class))
+    }
+
+    /// How long a client waits before it sends the same request again: the first wait of the category of the same
+    /// name, else a second.
+    pub fn backoff(self) -> Duration {
+        use crate::retry::{Category, Jitter, RetryTable};
+        let category = Category::ALL.iter().find(|category| category.code() == self);
+        let row = category.map(|category| RetryTable::default().row(*category));
+        let first = row.and_then(|row| row.schedule).map(|schedule| schedule.wait(1, None, Jitter(0)));
+        first.unwrap_or_default().max(Duration::from_secs(1))
     }
 
     /// Whether the same request may be sent again, given whether it carried a key that deduplicates it.

@@ -42,7 +42,11 @@ pub struct Problem {
 }
 
 /// One thing that is wrong with what was sent, or worth a warning.
+///
+/// It says where and what: made by [`Violation::new`], which refuses blank texts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "SentViolation")]
+#[non_exhaustive]
 pub struct Violation {
     /// Where, as a JSON path such as `$.evidence[0].occurredAt`.
     pub path: String,
@@ -52,6 +56,47 @@ pub struct Violation {
     pub message: String,
     /// Whether it rejects.
     pub severity: Severity,
+}
+
+impl Violation {
+    /// A finding at this path, by the rule of this code.
+    ///
+    /// # Panics
+    ///
+    /// Where path, code or message is blank: a finding that does not say where and what is a defect of the rule that
+    /// made it, and the panic layer of the HTTP part answers it as one.
+    #[track_caller]
+    pub fn new(path: impl Into<String>, code: Code, message: impl Into<String>, severity: Severity) -> Self {
+        let sent =
+            SentViolation { path: path.into(), code: code.as_str().to_owned(), message: message.into(), severity };
+        match Self::try_from(sent) {
+            Ok(violation) => violation,
+            Err(blank) => panic!("{blank}"),
+        }
+    }
+}
+
+/// A violation as it was sent, unchecked.
+#[derive(Deserialize)]
+struct SentViolation {
+    path: String,
+    code: String,
+    message: String,
+    severity: Severity,
+}
+
+impl TryFrom<SentViolation> for Violation {
+    type Error = String;
+
+    fn try_from(sent: SentViolation) -> Result<Self, String> {
+        let SentViolation { path, code, message, severity } = sent;
+        for (name, text) in [("path", &path), ("code", &code), ("message", &message)] {
+            if text.trim().is_empty() {
+                return Err(format!("a finding needs a {name} that is not blank"));
+            }
+        }
+        Ok(Self { path, code, message, severity })
+    }
 }
 
 named! {
@@ -128,6 +173,19 @@ mod tests {
         }
         let problem = Problem::of(&Error::new(LEASE_ENDED, "fence 3"), &ProblemContext::default());
         assert_eq!((problem.detail.as_str(), problem.r#type.as_str()), ("fence 3", "/errors/lease-ended"));
+    }
+
+    #[test]
+    fn a_finding_with_a_blank_path_or_message_is_refused() {
+        let made = |path: &'static str, message: &'static str| {
+            std::panic::catch_unwind(move || Violation::new(path, LEASE_ENDED, message, Severity::Error))
+        };
+        assert!(made("$.amount", "is negative").is_ok());
+        for (path, message) in [("", "is negative"), (" ", "is negative"), ("$.amount", ""), ("$.amount", "\t")] {
+            assert!(made(path, message).is_err(), "{path:?} {message:?}");
+            let sent = serde_json::json!({ "path": path, "code": "X", "message": message, "severity": "ERROR" });
+            assert!(serde_json::from_value::<Violation>(sent).is_err(), "{path:?} {message:?}");
+        }
     }
 
     #[test]
