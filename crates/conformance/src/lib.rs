@@ -50,6 +50,7 @@ pub mod resolve;
 pub mod scene;
 pub mod share;
 pub mod sweep;
+pub mod tell;
 
 mod suite;
 

@@ -8,6 +8,7 @@ mod keep;
 mod look;
 mod prune;
 mod share;
+mod tell;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,6 +50,8 @@ struct Data {
     held: HashSet<String>,
     kinds: BTreeMap<KindName, Pinned>,
     tokens: BTreeMap<String, Token>,
+    told: Vec<tell::Told>,
+    turns: tell::Turns,
 }
 
 impl Model {

@@ -155,6 +155,11 @@ macro_rules! suite {
                 of_64_claims_at_once_one_is_granted,
                 overlapping_batches_in_opposite_orders_all_end,
             }
+            tell {
+                an_opened_incident_is_announced_until_it_is_delivered,
+                a_closing_is_announced_where_the_opening_was,
+                one_process_at_a_time_has_the_turn,
+            }
             share {
                 the_first_declaration_of_a_kind_stands,
                 a_token_is_replaced_by_its_name_and_can_be_dropped,
@@ -206,6 +211,7 @@ mod tests {
             include_str!("prune.rs"),
             include_str!("batch.rs"),
             include_str!("share.rs"),
+            include_str!("tell.rs"),
             include_str!("machine.rs"),
         ];
         let promises = rooms

@@ -55,6 +55,10 @@ pub(crate) fn translate(cause: sqlx::Error) -> Error {
         }
         Some(_) | None => error,
     };
+    let error = match fault.constraint() {
+        Some(constraint) => error.breaking(constraint),
+        None => error,
+    };
     let error = match state {
         Some(state) => error.stored_as(state),
         None => error,

@@ -19,6 +19,7 @@
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
 //! | `share` | pinned kinds, tokens, who looked |
+//! | `tell` | who was told of which incident |
 //! | `once`, `transaction` | the user's own transaction |
 //! | `lost` | a commit whose answer was lost |
 //! | `write` | rows under lock, and carrying transitions out |
@@ -43,6 +44,7 @@ mod row;
 mod session;
 mod share;
 mod sql;
+mod tell;
 mod transaction;
 mod write;
 

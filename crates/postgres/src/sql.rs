@@ -84,6 +84,12 @@ queries! {
     tokens = "shared/tokens";
     put_token = "shared/put_token";
     drop_token = "shared/drop_token";
+    take_turn = "tell/take_turn";
+    untold = "tell/untold";
+    queue = "tell/queue";
+    queued = "tell/queued";
+    delivered = "tell/delivered";
+    forget_closed = "tell/forget_closed";
     keys = "installation/keys";
     add_key = "installation/add_key";
     clock = "installation/clock";
@@ -123,6 +129,8 @@ mod tests {
                     "keys",
                     "kinds",
                     "tokens",
+                    "told",
+                    "turns",
                     "migrations",
                     "clock",
                     "claim",

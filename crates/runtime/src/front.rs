@@ -142,7 +142,7 @@ impl Front {
         self.alone.measure.end(began, 1);
         match &answer {
             Ok(_) => meter::answered(step, &answer),
-            Err(error) => meter::store_error("act", error),
+            Err(error) => meter::store_error(meter::operation_label(std::slice::from_ref(step)), error),
         }
         Some(answer)
     }
@@ -254,7 +254,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
                 stack.push(halves);
             }
             Err(error) => {
-                meter::store_error("act", &error);
+                meter::store_error(meter::operation_label(&steps), &error);
                 for (step, answer) in steps.iter().zip(answers) {
                     deliver(step, answer, Err(error.share()), reach);
                 }

@@ -20,7 +20,7 @@ use crate::kind::{Kind, Reconciler, question_required};
 use crate::operation::Operation;
 use crate::recorder::{self, Recorder};
 use crate::settings::Settings;
-use crate::{pruner, reconciler, sweeper};
+use crate::{announcer, pruner, reconciler, sweeper};
 
 /// Kinds a process may declare; they label metrics, so they must stay few.
 const KINDS_MAX: usize = 1_000;
@@ -197,6 +197,7 @@ impl<S: Store> Ledger<S> {
         let mut loops = self.inner.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.push(sweeper::start(self));
         loops.push(reconciler::start(self));
+        loops.push(announcer::start(self));
         loops.push(pruner::start(self));
         loops.push(recorder::start(self));
         Ok(started)

@@ -21,11 +21,13 @@
 //! | `recorder`, `journal` | outcomes that could not be recorded |
 //! | `sweeper`, `reconciler`, `pruner` | the loops |
 //! | `archive` | files of what was pruned |
+//! | `announcer` | says that an incident was opened or closed |
 //! | `every` | what these loops share |
 //! | `meter` | the metrics, each named once |
 //! | `settings` | every limit and interval |
 //! | `system` | the system's clock and chance |
 
+mod announcer;
 mod archive;
 mod attempt;
 mod call;

@@ -84,13 +84,48 @@ fn code_label(code: &CodeName) -> &'static str {
     ALL.iter().find(|known| *code == **known).map_or("other", |known| known.as_str())
 }
 
+/// What the store was doing when it refused or failed; labels `onefold_store_errors_total`.
+pub(crate) fn operation_label(steps: &[Step]) -> &'static str {
+    let label = |step: &Step| match step {
+        Step::Claim(_) => "claim",
+        Step::Record(_) => "record",
+        Step::Renew(_) => "renew",
+        Step::Release(_) => "release",
+    };
+    match steps {
+        [first, rest @ ..] if rest.iter().all(|step| label(step) == label(first)) => label(first),
+        [] | [_, ..] => "batch",
+    }
+}
+
+/// Constraints of the ledger's own tables, as both stores know them; any other is `other`.
+const CONSTRAINTS: &[(&str, &str)] = &[
+    ("onefold_operations_key", "onefold_operations.operation_id"),
+    ("onefold_operations_seq", "onefold_operations.seq"),
+    ("onefold_operations_operation_id_check", "length(CAST(operation_id AS BLOB)) BETWEEN 1 AND 1024"),
+    ("onefold_operations_fence_check", "fence > 0"),
+    ("onefold_attempts_pkey", "onefold_attempts.tenant"),
+    ("onefold_incidents_id_key", "onefold_incidents.id"),
+    ("onefold_incidents_one_open", "onefold_incidents.tenant"),
+    ("onefold_kinds_pkey", "onefold_kinds.kind"),
+    ("onefold_tokens_pkey", "onefold_tokens.name"),
+];
+
+/// A constraint's name, from a closed set: PostgreSQL names it, SQLite names its first column or its rule.
+fn constraint_label(constraint: Option<&str>) -> &'static str {
+    let Some(broken) = constraint else { return "none" };
+    let first = broken.split(", ").next().unwrap_or(broken);
+    let known = CONSTRAINTS.iter().find(|(name, sqlite)| *name == broken || *sqlite == first);
+    known.map_or("other", |(name, _)| name)
+}
+
 /// The store refused or failed.
 pub(crate) fn store_error(operation: &'static str, error: &Error) {
     counter!(
         "onefold_store_errors_total",
         "operation" => operation,
-        "sql_state" => error.native().unwrap_or("none").to_owned(),
-        "constraint" => "other",
+        "sql_state" => error.native().unwrap_or("none"),
+        "constraint" => constraint_label(error.constraint()),
     )
     .increment(1);
 }
@@ -130,4 +165,27 @@ pub(crate) fn dependency_call_began(dependency: &str) {
 /// A call to a dependency is over.
 pub(crate) fn dependency_call_ended(dependency: &str) {
     gauge!("onefold_dependency_calls", "dependency" => dependency.to_owned()).decrement(1.0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_constraint_label_is_a_name_of_ours_or_other() {
+        let rows = [
+            (None, "none"),
+            (Some("onefold_operations_key"), "onefold_operations_key"),
+            (
+                Some("onefold_operations.operation_id, onefold_operations.kind, onefold_operations.tenant"),
+                "onefold_operations_key",
+            ),
+            (Some("fence > 0"), "onefold_operations_fence_check"),
+            (Some("cases_reference"), "other"),
+            (Some("ada@example.com"), "other"),
+        ];
+        for (constraint, label) in rows {
+            assert_eq!(constraint_label(constraint), label, "{constraint:?}");
+        }
+    }
 }

@@ -29,7 +29,10 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
                 Ok(pruned) => tracing::info!(operations = pruned.operations, results = pruned.results, "pruned"),
                 // Said where it was noticed.
                 Err(error) if error.code() == CLOCK_NOT_CONFIRMED => {}
-                Err(error) => tracing::warn!(error_code = %error.code(), "prune failed; it is tried again"),
+                Err(error) => {
+                    meter::store_error("prune", &error);
+                    tracing::warn!(error_code = %error.code(), constraint = error.constraint(), "prune failed; it is tried again");
+                }
             }
         })
     })

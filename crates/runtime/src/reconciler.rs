@@ -11,6 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::every::every;
 use crate::kind::{Asked, Reconciler};
 use crate::ledger::Ledger;
+use crate::meter;
 
 /// Questions under way at once.
 const AT_ONCE: usize = 32;
@@ -19,7 +20,8 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
     every(ledger, ledger.inner.settings.ask_every, |ledger| {
         Box::pin(async move {
             if let Err(error) = ledger.ask_due().await {
-                tracing::warn!(error_code = %error.code(), "questions not asked; they are tried again");
+                meter::store_error("reconcile", &error);
+                tracing::warn!(error_code = %error.code(), constraint = error.constraint(), "questions not asked; they are tried again");
             }
         })
     })

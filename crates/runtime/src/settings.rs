@@ -31,6 +31,8 @@ pub struct Settings {
     pub ask_every: Duration,
     /// How long a provider may take to answer a question.
     pub ask_deadline: Duration,
+    /// How often opened and closed incidents are looked for, to announce them.
+    pub announce_every: Duration,
     /// How often retention is applied.
     pub prune_every: Duration,
     /// Where pruned operations are written first.
@@ -58,6 +60,7 @@ impl Default for Settings {
             sweep_every: Duration::from_secs(5),
             ask_every: Duration::from_secs(1),
             ask_deadline: Duration::from_secs(30),
+            announce_every: Duration::from_secs(2),
             prune_every: Duration::from_hours(1),
             archive: None,
             batch_max: 128,

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::every::every;
 use crate::ledger::Ledger;
+use crate::meter;
 
 /// Entries one commit of the sweeper moves at most.
 const SLICE: usize = 200;
@@ -16,7 +17,8 @@ pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
     every(ledger, ledger.inner.settings.sweep_every, |ledger| {
         Box::pin(async move {
             if let Err(error) = ledger.sweep().await {
-                tracing::warn!(error_code = %error.code(), "sweep failed; it is tried again");
+                meter::store_error("sweep", &error);
+                tracing::warn!(error_code = %error.code(), constraint = error.constraint(), "sweep failed; it is tried again");
             }
         })
     })

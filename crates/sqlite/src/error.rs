@@ -16,7 +16,13 @@ pub(crate) fn translate(cause: rusqlite::Error) -> Error {
     let (code, detail) = named(extended);
     let tells_more = [PROGRAMMING_INVARIANT_VIOLATED, DATABASE_UNAVAILABLE].contains(&code);
     let detail = if tells_more { format!("{detail}: {cause}") } else { detail.to_owned() };
-    Error::new(code, detail).stored_as(native(extended)).caused_by(cause)
+    let error = Error::new(code, detail).stored_as(native(extended));
+    if let rusqlite::Error::SqliteFailure(_, Some(said)) = &cause
+        && extended & 0xff == ffi::SQLITE_CONSTRAINT
+    {
+        return error.breaking(constraint(extended, said).unwrap_or(said)).caused_by(cause);
+    }
+    error.caused_by(cause)
 }
 
 /// SQLite's own name of a result code.

@@ -16,6 +16,7 @@
 //! | `prune` | retention and archive |
 //! | `look` | find, list, timeline, incidents |
 //! | `share` | pinned kinds, tokens, who looked |
+//! | `tell` | who was told of which incident |
 //! | `once`, `transaction` | the user's own transaction |
 //! | `write` | carries a transition out |
 //! | `row` | columns and entries |
@@ -36,6 +37,7 @@ mod prune;
 mod row;
 mod share;
 mod sql;
+mod tell;
 mod transaction;
 mod write;
 

@@ -25,6 +25,7 @@ pub struct Migration {
 pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
     Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
+    Migration { version: 3, name: "create_telling", sql: include_str!("../migrations/0003_create_telling.sql") },
 ];
 
 /// How long looking at a file waits for whoever is making it.

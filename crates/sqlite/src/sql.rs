@@ -47,6 +47,12 @@ queries! {
     TOKENS = "shared/tokens";
     PUT_TOKEN = "shared/put_token";
     DROP_TOKEN = "shared/drop_token";
+    TAKE_TURN = "tell/take_turn";
+    UNTOLD = "tell/untold";
+    QUEUE = "tell/queue";
+    QUEUED = "tell/queued";
+    DELIVERED = "tell/delivered";
+    FORGET_CLOSED = "tell/forget_closed";
     KEYS = "installation/keys";
     ADD_KEY = "installation/add_key";
     CLOCK = "installation/clock";

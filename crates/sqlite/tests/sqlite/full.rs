@@ -69,7 +69,7 @@ async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
     let folder = Folder::new();
     let random = SeededRandom::new(2);
     let terms = escalates();
-    let store = open(&folder, Some(400_000)).await;
+    let store = open(&folder, Some(412_288)).await;
     let (acknowledged, unrecorded, error) = fill(&store, &random).await;
     assert_eq!(error.code(), DATABASE_FULL, "{error}");
     assert!(error.next_step().contains("free some space"), "{error}");
@@ -107,7 +107,7 @@ async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
 #[tokio::test]
 async fn a_transaction_that_the_full_disk_ended_leaves_the_next_one_free() {
     let folder = Folder::new();
-    let store = open(&folder, Some(400_000)).await;
+    let store = open(&folder, Some(412_288)).await;
     store
         .transaction(async |tx| {
             sqlx::raw_sql("CREATE TABLE notes (text BLOB)").execute(tx).await.unwrap();
@@ -142,7 +142,7 @@ async fn note(tx: &mut sqlx::SqliteConnection, bytes: i64) -> Result<()> {
 #[tokio::test]
 async fn work_that_looks_away_from_a_full_disk_is_not_recorded_as_performed() {
     let folder = Folder::new();
-    let store = open(&folder, Some(400_000)).await;
+    let store = open(&folder, Some(412_288)).await;
     rusqlite::Connection::open(folder.path()).unwrap().execute_batch("CREATE TABLE notes (text BLOB)").unwrap();
     let ledger = Ledger::open(store.clone(), Settings::default()).unwrap();
     let notes = ledger.kind(Kind::local("note.keep")).unwrap();

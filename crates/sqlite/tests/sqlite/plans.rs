@@ -27,6 +27,8 @@ const INDEXED: &[(&str, &str)] = &[
     query!("ledger/count_unknown"),
     query!("incident/find_open"),
     query!("incident/groups"),
+    query!("tell/untold"),
+    query!("tell/queued"),
 ];
 
 fn plan(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
