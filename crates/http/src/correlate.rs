@@ -1,12 +1,14 @@
 //! The correlation id of every request: taken from the caller or made, in every log line and answer.
 
-use axum::extract::{MatchedPath, Request};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use metrics::counter;
 use tracing::{Instrument as _, field};
+use uuid::Uuid;
 
+use crate::pages::ErrorsBase;
 use crate::rejection::Answered;
 use crate::trace;
 
@@ -16,9 +18,16 @@ tokio::task_local! {
     static CURRENT: Correlation;
 }
 
-/// The id of the trace that a request belongs to, and its route.
+/// The request that is being answered: the trace it belongs to, its own id, its route.
 #[derive(Debug, Clone)]
-pub struct Correlation(pub String, pub(crate) Option<String>);
+pub struct Correlation {
+    id: String,
+    /// Of this request alone: a problem's `instance`, and a field of its log lines.
+    pub(crate) request_id: Uuid,
+    pub(crate) route: Option<String>,
+    /// Where the pages of error codes are.
+    pub(crate) errors_base: ErrorsBase,
+}
 
 impl Correlation {
     /// That of the request that is being answered here.
@@ -27,9 +36,13 @@ impl Correlation {
     }
 
     /// That of a request with these headers, on this route.
-    #[cfg(feature = "gateway")]
-    pub(crate) fn of(headers: &HeaderMap, route: Option<String>) -> Self {
-        Self(correlation_id(headers), route)
+    pub(crate) fn of(headers: &HeaderMap, route: Option<String>, errors_base: ErrorsBase) -> Self {
+        Self { id: correlation_id(headers), request_id: Uuid::new_v4(), route, errors_base }
+    }
+
+    /// The id of the trace that the request belongs to; many requests may share it.
+    pub fn id(&self) -> &str {
+        &self.id
     }
 
     /// What is done for that request somewhere else, under the same id.
@@ -42,20 +55,28 @@ impl Correlation {
 }
 
 /// Gives every request a correlation id, every answer that id, and counts both. A layer for `from_fn`.
-pub async fn correlate(mut request: Request, next: Next) -> Response {
+pub async fn correlate(request: Request, next: Next) -> Response {
+    correlate_with(State(ErrorsBase::default()), request, next).await
+}
+
+/// The same where the pages of error codes are elsewhere. A layer for `from_fn_with_state`.
+pub async fn correlate_with(State(base): State<ErrorsBase>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let id = correlation_id(request.headers());
-    let correlation = Correlation(id.clone(), route.clone());
+    let correlation = Correlation::of(request.headers(), route.clone(), base);
+    let id = correlation.id.clone();
     request.extensions_mut().insert(correlation.clone());
     // Whoever knows more of the request fills in the rest.
     let span = tracing::info_span!(
         "request",
         correlation_id = %id,
-        request_id = %uuid::Uuid::new_v4().simple(),
+        request_id = %correlation.request_id,
         route,
         actor = field::Empty,
         operation_id = field::Empty,
         business_key = field::Empty,
+        process_instance_key = field::Empty,
+        element_id = field::Empty,
+        attempt = field::Empty,
     );
     trace::adopt(&span, request.headers());
     let mut response = CURRENT.scope(correlation, next.run(request)).instrument(span).await;
@@ -86,7 +107,7 @@ fn correlation_id(headers: &HeaderMap) -> String {
     text("x-correlation-id")
         .filter(shaped)
         .or(traced.filter(shaped))
-        .map_or_else(|| uuid::Uuid::new_v4().simple().to_string(), str::to_owned)
+        .map_or_else(|| Uuid::new_v4().simple().to_string(), str::to_owned)
 }
 
 #[cfg(test)]

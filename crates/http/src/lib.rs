@@ -23,6 +23,7 @@
 //! | `rejection` | an error as `application/problem+json`, and as a log line |
 //! | `extract` | bodies, queries, paths and headers; each mistake with its place |
 //! | `respond` | a use case's own result as an answer |
+//! | `pages` | the pages of error codes, and where a problem's `type` points |
 //! | `correlate` | the correlation id of every request, and its metrics |
 //! | `caller` | who calls: a stable, verified subject |
 //! | `idempotent` | `Idempotency-Key`: a request takes hold once |
@@ -39,14 +40,16 @@ mod extract;
 #[cfg(feature = "gateway")]
 pub mod gateway;
 pub mod idempotent;
+mod pages;
 mod panics;
 mod rejection;
 mod respond;
 pub mod trace;
 
 pub use caller::{Anonymous, Caller, FromRequest, Identify};
-pub use correlate::{Correlation, correlate};
+pub use correlate::{Correlation, correlate, correlate_with};
 pub use extract::{Body, Path, Query, required_header};
+pub use pages::{ErrorsBase, error_page, error_pages, markdown};
 pub use panics::{PanicLayer, catch_panics, log_panics};
 pub use rejection::{Answered, Rejection};
 pub use respond::Projected;
@@ -59,12 +62,20 @@ use onefold_core::error::{METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
 
 /// Answers whatever goes wrong in a router through the registry: unknown routes and methods, panics, and every
 /// [`Rejection`]; each answer carries its correlation id.
+///
+/// A problem's `type` points to `/errors/{code}` of the same service: [`error_pages`] serves those, and
+/// [`answer_every_error_at`] names another place.
 pub fn answer_every_error<S: Clone + Send + Sync + 'static>(router: Router<S>) -> Router<S> {
+    answer_every_error_at(router, ErrorsBase::default())
+}
+
+/// The same for a service whose codes have their pages elsewhere.
+pub fn answer_every_error_at<S: Clone + Send + Sync + 'static>(router: Router<S>, base: ErrorsBase) -> Router<S> {
     router
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .layer(catch_panics())
-        .layer(middleware::from_fn(correlate))
+        .layer(middleware::from_fn_with_state(base, correlate_with))
 }
 
 /// There is no such route.

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use onefold_core::Error;
 use onefold_core::error::{Code, Level, Line, Problem, ProblemContext, Sampler, Visibility};
 use onefold_core::incident::redact;
+use uuid::Uuid;
 
 use crate::correlate::Correlation;
 
@@ -17,11 +18,13 @@ pub struct Rejection {
     error: Box<Error>,
     status: Option<u16>,
     had_key: bool,
+    /// What is said of this one failure where no request is known.
+    instance: Uuid,
 }
 
 impl From<Error> for Rejection {
     fn from(error: Error) -> Self {
-        Self { error: Box::new(error), status: None, had_key: false }
+        Self { error: Box::new(error), status: None, had_key: false, instance: Uuid::new_v4() }
     }
 }
 
@@ -42,10 +45,13 @@ impl Rejection {
 
     /// The problem as it is sent.
     pub fn problem(&self) -> Problem {
+        let current = Correlation::current();
+        let request = current.as_ref().map_or(self.instance, |request| request.request_id);
         let context = ProblemContext {
-            correlation_id: Correlation::current().map(|correlation| correlation.0),
+            base: current.as_ref().map(|request| request.errors_base.as_str().to_owned()),
+            instance: Some(request.urn().to_string()),
+            correlation_id: current.as_ref().map(|request| request.id().to_owned()),
             had_key: self.had_key,
-            ..ProblemContext::default()
         };
         let problem = Problem::of(&self.error, &context);
         Problem { status: self.status.unwrap_or(problem.status), ..problem }
@@ -59,7 +65,8 @@ pub struct Answered(pub Code);
 impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         let problem = self.problem();
-        log(&self.error, self.had_key);
+        log(&self.error, self.had_key, self.instance);
+        let retryable = problem.retryable;
         let status = StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, axum::Json(problem)).into_response();
         let headers = response.headers_mut();
@@ -67,8 +74,8 @@ impl IntoResponse for Rejection {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if retryable && matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.error.code().backoff().as_secs()));
         }
         response.extensions_mut().insert(Answered(self.error.code()));
         response
@@ -79,7 +86,7 @@ impl IntoResponse for Rejection {
 ///
 /// A detail that the client is told may repeat what the client sent, so it stays out of the log; what else is
 /// logged may come from a driver or an engine, which repeat values, so it is redacted.
-fn log(error: &Error, had_key: bool) {
+fn log(error: &Error, had_key: bool, instance: Uuid) {
     let code = error.code();
     let known = code.descriptor();
     let missed = match sampled(code) {
@@ -87,6 +94,8 @@ fn log(error: &Error, had_key: bool) {
         Line::Log => 0,
         Line::LogAfter(missed) => missed,
     };
+    // A request that is known has its id in its span.
+    let request_id = Correlation::current().is_none().then(|| instance.to_string());
     let ours = known.visibility != Visibility::External;
     let detail = ours.then(|| redact(error.detail()));
     let cause = std::error::Error::source(error).filter(|_| ours).map(|cause| redact(&cause.to_string()));
@@ -97,6 +106,8 @@ fn log(error: &Error, had_key: bool) {
                 error_class = known.class.as_str(),
                 retryable = code.retryable(had_key),
                 sql_state = error.native(),
+                constraint = error.constraint(),
+                request_id,
                 detail,
                 cause,
                 missed,
@@ -115,6 +126,6 @@ fn log(error: &Error, had_key: bool) {
 fn sampled(code: Code) -> Line {
     static SAMPLER: OnceLock<(Instant, Mutex<Sampler>)> = OnceLock::new();
     let (began, sampler) = SAMPLER.get_or_init(|| (Instant::now(), Mutex::new(Sampler::new())));
-    let source = Correlation::current().and_then(|correlation| correlation.1).unwrap_or_default();
+    let source = Correlation::current().and_then(|correlation| correlation.route).unwrap_or_default();
     sampler.lock().unwrap_or_else(PoisonError::into_inner).line(code, &source, began.elapsed())
 }

@@ -4,9 +4,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Method, Request, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use metrics::counter;
-use onefold_core::error::{METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
+use onefold_core::error::{ALL, METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
 use onefold_core::operation::Tenant;
 use onefold_core::{Error, Result};
 use tracing::Instrument as _;
@@ -15,6 +15,7 @@ use super::table::{Entry, Found, Perform, Table};
 use super::{admit, forwarded, hop, problem, upgrade};
 use crate::caller::Caller;
 use crate::correlate::Correlation;
+use crate::pages::{ErrorsBase, error_page};
 use crate::rejection::Answered;
 use crate::trace;
 
@@ -53,15 +54,16 @@ impl Gateway {
         // Before anything is said in headers here: nothing of that is the client's to remove.
         upgrade::note(&mut request);
         hop::strip_but(request.headers_mut(), |name| table.reads(name) || forwarded::tells(name));
-        let correlation = Correlation::of(request.headers(), Some(route.to_string()));
-        let id = HeaderValue::from_str(&correlation.0).ok();
+        let correlation = Correlation::of(request.headers(), Some(route.to_string()), table.errors_base().clone());
+        let id = HeaderValue::from_str(correlation.id()).ok();
         if let Some(id) = &id {
             request.headers_mut().insert(CORRELATION_ID, id.clone());
         }
         request.extensions_mut().insert(correlation.clone());
         let span = tracing::info_span!(
             "request",
-            correlation_id = %correlation.0,
+            correlation_id = correlation.id(),
+            request_id = %correlation.request_id,
             route = %route,
             operation_id = tracing::field::Empty,
         );
@@ -88,6 +90,11 @@ async fn answer(table: &Arc<Table>, found: Result<Found>, request: Request<Body>
         // No method would do.
         Err(error) if error.code() == METHOD_NOT_ALLOWED => allowing(problem(error), &[]),
         Err(error) => problem(error),
+        Ok(Found::Nowhere) if error_page_asked(&request).is_some() => {
+            // Nobody else takes this path, so a problem of this gateway may point here.
+            let name = error_page_asked(&request).unwrap_or_default();
+            error_page(ALL, name).unwrap_or_else(IntoResponse::into_response)
+        }
         Ok(Found::Nowhere) => {
             let what = "no route of this gateway takes this method and path";
             problem(Error::new(ROUTE_NOT_FOUND, what).hint("mend the path, or add a [[route]] or `otherwise`"))
@@ -102,6 +109,12 @@ async fn answer(table: &Arc<Table>, found: Result<Found>, request: Request<Body>
         Ok(Found::Otherwise(forward)) => forward.pass(admit::admitted(table, request)).await,
         Ok(Found::Route(entry)) => route(table, entry, request).await,
     }
+}
+
+/// The code whose page is asked for.
+fn error_page_asked(request: &Request<Body>) -> Option<&str> {
+    let path = request.uri().path();
+    path.strip_prefix(ErrorsBase::OURS).filter(|_| matches!(*request.method(), Method::GET | Method::HEAD))
 }
 
 /// The path is a route's, for other methods.

@@ -1,11 +1,11 @@
 //! Which route a request belongs to.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::http::{HeaderName, Method, Request, header};
 use axum::response::Response;
-use onefold_core::error::DECLARATION_INVALID;
+use onefold_core::error::{ALL, Code, DECLARATION_INVALID};
 use onefold_core::ports::{BoxFuture, Store};
 use onefold_core::{Error, Result};
 
@@ -14,6 +14,7 @@ use super::path::Position;
 use super::peer::TrustedProxies;
 use crate::caller::Identify;
 use crate::idempotent::{Answered, Guard, PathValues};
+use crate::pages::ErrorsBase;
 
 /// Sends a request on, once.
 pub type Perform = Box<dyn FnOnce(Request<Body>) -> BoxFuture<'static, Answered> + Send>;
@@ -80,6 +81,9 @@ pub struct Table {
     entries: Vec<Arc<Entry>>,
     otherwise: Option<(Arc<Forward>, Lookalikes)>,
     trusted: TrustedProxies,
+    /// As it was configured; without it this gateway's own pages, where no route takes their paths.
+    errors_base: Option<ErrorsBase>,
+    derived_base: OnceLock<ErrorsBase>,
 }
 
 /// Where a request goes.
@@ -112,6 +116,29 @@ impl Table {
     pub fn otherwise(mut self, forward: Arc<Forward>, lookalikes: Lookalikes) -> Self {
         self.otherwise = Some((forward, lookalikes));
         self
+    }
+
+    /// Says where the pages of error codes are.
+    ///
+    /// Without it they are at `/errors/` of this gateway, where no route and no `otherwise` takes those paths from it;
+    /// else a problem's `type` is a name without a page.
+    #[must_use]
+    pub fn errors_at(mut self, base: Option<ErrorsBase>) -> Self {
+        self.errors_base = base;
+        self
+    }
+
+    /// What a problem's `type` begins with.
+    pub fn errors_base(&self) -> &ErrorsBase {
+        self.errors_base.as_ref().unwrap_or_else(|| {
+            self.derived_base.get_or_init(|| {
+                let taken = |code: &Code| {
+                    let segments = ["errors".to_owned(), code.kebab()];
+                    !matches!(self.find(&Method::GET, &segments), Found::Nowhere)
+                };
+                if ALL.iter().any(taken) { ErrorsBase::unresolvable() } else { ErrorsBase::default() }
+            })
+        })
     }
 
     /// Takes the word of these proxies about the client.

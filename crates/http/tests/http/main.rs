@@ -5,3 +5,4 @@ mod conflicts;
 mod databases;
 mod log;
 mod panics;
+mod problems;
