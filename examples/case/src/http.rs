@@ -8,7 +8,7 @@ use axum::{Json, Router};
 use onefold::Sqlite;
 use onefold::error::{Error, Result};
 use onefold::http::idempotent::{Idempotent as _, LocalOperation, Route};
-use onefold::http::{Body, Path, Projected, Rejection, answer_every_error};
+use onefold::http::{Body, Path, Projected, Rejection, answer_every_error, error_pages};
 use serde_json::Value;
 
 use crate::errors::{CASE_DUPLICATE_SUBMISSION, CASE_NOT_FOUND};
@@ -26,7 +26,9 @@ pub fn routes(cases: Cases) -> Result<Router> {
         });
     let submitting = post(submit).layer(cases.ledger().idempotent(once)?);
     let router = Router::new().route("/cases", submitting).route("/cases/{id}", get(show)).with_state(cases);
-    Ok(answer_every_error(router))
+    // A problem's `type` points here: the codes of this service, and those of what it is built on.
+    let pages = error_pages([crate::errors::ALL, onefold::error::ALL].concat());
+    Ok(answer_every_error(router.merge(pages)))
 }
 
 async fn submit(

@@ -26,6 +26,12 @@ pub struct Submission {
     pub submitted_by: String,
     /// The actor who is to review it.
     pub reviewer: Option<String>,
+    /// What sort of case it is; a general one where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The day of the decision that the case is about, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_on: Option<Day>,
     /// The case that it adds to.
     pub supplements: Option<String>,
     /// What it rests on.
@@ -94,6 +100,8 @@ impl Form {
         let subject = self.text(fields, "$", "subject");
         let submitted_by = self.text(fields, "$", "submittedBy");
         let reviewer = self.text_if_any(fields, "$", "reviewer");
+        let category = self.text_if_any(fields, "$", "category");
+        let decided_on = self.text_if_any(fields, "$", "decidedOn").and_then(|text| self.day(&text, "$.decidedOn"));
         let supplements = self.text_if_any(fields, "$", "supplements");
         let evidence = self.list(fields);
         Some(Submission {
@@ -101,6 +109,8 @@ impl Form {
             subject: subject?,
             submitted_by: submitted_by?,
             reviewer,
+            category,
+            decided_on,
             supplements,
             evidence: evidence?,
         })
@@ -125,13 +135,16 @@ impl Form {
         let fields = self.object(item, &path)?;
         let id = self.text(fields, &path, "id");
         let kind = self.text(fields, &path, "kind");
-        let occurred_on = self.text(fields, &path, "occurredOn").and_then(|text| {
-            match Date::parse(&text, format_description!("[year]-[month]-[day]")) {
-                Ok(date) => Some(Day(date)),
-                Err(_) => self.wrong(&format!("{path}.occurredOn"), "is no day of the form 2026-01-31"),
-            }
-        });
+        let occurred_on =
+            self.text(fields, &path, "occurredOn").and_then(|text| self.day(&text, &format!("{path}.occurredOn")));
         Some(Evidence { id: id?, kind: kind?, occurred_on: occurred_on? })
+    }
+
+    fn day(&mut self, text: &str, path: &str) -> Option<Day> {
+        match Date::parse(text, format_description!("[year]-[month]-[day]")) {
+            Ok(date) => Some(Day(date)),
+            Err(_) => self.wrong(path, "is not a day of the form 2026-01-31"),
+        }
     }
 
     fn object<'a>(&mut self, value: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {

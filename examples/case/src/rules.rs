@@ -11,6 +11,8 @@ use crate::result::SubmitCaseApplicationError;
 
 /// What evidence may be.
 pub const EVIDENCE_KINDS: [&str; 3] = ["DOCUMENT", "PHOTO", "TESTIMONY"];
+/// Sorts of cases; the second says how many pieces of evidence each needs at least.
+pub const CATEGORIES: [(&str, usize); 3] = [("GENERAL", 0), ("NUISANCE", 1), ("FRAUD", 2)];
 /// Evidence older than this is taken with a warning.
 pub const EVIDENCE_AGE: Duration = Duration::days(3_650);
 
@@ -71,8 +73,22 @@ fn findings(submission: &Submission, known: Known, today: Date) -> Findings {
         let day = evidence.occurred_on.0;
         if day > today {
             findings.error(format!("$.evidence[{at}].occurredOn"), EVIDENCE_INVALID, "is in the future");
+        } else if submission.decided_on.is_some_and(|decided| day > decided.0) {
+            findings.error(format!("$.evidence[{at}].occurredOn"), EVIDENCE_INVALID, "is after the decision");
         } else if today - day > EVIDENCE_AGE {
             findings.warning(format!("$.evidence[{at}].occurredOn"), EVIDENCE_INVALID, "is more than ten years ago");
+        }
+    }
+    if let Some(category) = &submission.category {
+        match CATEGORIES.iter().find(|(known, _)| known == category) {
+            None => {
+                findings.error("$.category", CASE_VALIDATION_REJECTED, "is not a category of cases");
+            }
+            Some((_, needed)) if submission.evidence.len() < *needed => {
+                let what = format!("has fewer than the {needed} pieces that a case of this category needs");
+                findings.error("$.evidence", EVIDENCE_INVALID, what);
+            }
+            Some(_) => {}
         }
     }
     if submission.submitted_by == submission.subject {

@@ -55,6 +55,50 @@ fn each_broken_rule_is_answered_with_its_place() {
     assert_eq!(service.count(), 0);
 }
 
+/// 004 §8.2: a row of the text's list each.
+#[test]
+fn semantic_rules_004_8_2() {
+    let service = Service::start();
+    let fraud = with("/category", json!("FRAUD"));
+    let mut two = fraud.clone();
+    two["evidence"] = json!([
+        { "id": "E-1", "kind": "DOCUMENT", "occurredOn": "2026-01-31" },
+        { "id": "E-2", "kind": "PHOTO", "occurredOn": "2026-01-30" },
+    ]);
+    let rows = [
+        (
+            "evidence after the decision",
+            with("/decidedOn", json!("2026-01-30")),
+            "$.evidence[0].occurredOn",
+            "EVIDENCE_INVALID",
+        ),
+        ("one piece where two are needed", fraud, "$.evidence", "EVIDENCE_INVALID"),
+        ("no such category", with("/category", json!("RUMOUR")), "$.category", "CASE_VALIDATION_REJECTED"),
+    ];
+    for (name, body, path, code) in rows {
+        let answer = service.submit("k", &body);
+        assert_eq!(answer.seen(), (422, "CASE_VALIDATION_REJECTED".to_owned()), "{name}");
+        let violations = answer.body["violations"].as_array().unwrap();
+        assert_eq!(violations.len(), 1, "{name}: {violations:?}");
+        assert_eq!((&violations[0]["path"], &violations[0]["code"]), (&json!(path), &json!(code)), "{name}");
+        assert!(!violations[0]["message"].as_str().unwrap().trim().is_empty(), "{name}");
+    }
+    assert_eq!(service.count(), 0);
+    let same_day = with("/decidedOn", json!("2026-01-31"));
+    assert_eq!(service.submit("same-day", &same_day).seen().0, 201, "evidence of the day of the decision counts");
+    assert_eq!(service.submit("two", &two).seen().0, 201, "two pieces are enough");
+}
+
+#[test]
+fn a_problem_points_to_a_page_that_this_service_has() {
+    let service = Service::start();
+    let answer = service.submit("k", &with("/category", json!("RUMOUR")));
+    let page = service.ask("GET", answer.body["type"].as_str().unwrap(), &[], "");
+    assert_eq!(page.status, 200, "{:?}", answer.body);
+    assert!(page.text.starts_with("# CASE_VALIDATION_REJECTED"), "{}", page.text);
+    assert!(answer.body["instance"].as_str().unwrap().starts_with("urn:uuid:"), "{:?}", answer.body);
+}
+
 #[test]
 fn one_answer_names_every_mistake() {
     let answer = Service::start().submit("k", &json!({ "title": "", "evidence": [{ "id": 1 }, "x"] }));
