@@ -10,6 +10,7 @@
 //! | `prune` | retention, applied now |
 //! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
+//! | `pages` | error codes and runbooks, for anyone |
 //! | `gate` | who is let in |
 //! | `problem`, `problems` | every error; which operation answers which |
 //! | `fields`, `names`, `choices` | how fields are read, and what the description says of them |
@@ -25,6 +26,7 @@ mod incidents;
 mod names;
 mod openapi;
 mod operations;
+mod pages;
 mod problem;
 mod problems;
 mod prune;
@@ -43,6 +45,7 @@ use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 use onefold_core::Result;
 use onefold_core::error::{AUTHORIZATION_DENIED, Error};
+use onefold_http::ErrorsBase;
 
 use crate::app::App;
 use crate::identity::{Credentials, Identity, Permission};
@@ -89,16 +92,23 @@ pub(crate) fn need(who: &Identity, permission: Permission) -> Result<()> {
         Permission::Decide => "operator",
         Permission::Administer => "administrator",
     };
-    Err(Error::new(AUTHORIZATION_DENIED, format!("{} is {}; this call needs {needs}", who.name, who.role.as_str())))
+    Err(Error::new(AUTHORIZATION_DENIED, format!("{} is {}; this call needs {needs}", who.name, who.role.as_str()))
+        .hint(format!("use a token with the role {needs}; `onefold token list` shows the roles")))
 }
 
 /// The API behind a gate that asks for credentials.
-pub(crate) fn served(api: &Shared, credentials: Arc<Credentials>, gate: Gate, body_bytes_max: usize) -> Router {
+pub(crate) fn served(
+    api: &Shared,
+    credentials: Arc<Credentials>,
+    gate: Gate,
+    body_bytes_max: usize,
+    errors_base: ErrorsBase,
+) -> Router {
     let gate = Arc::new((gate, credentials));
     routes(api, body_bytes_max)
         .layer(middleware::from_fn_with_state(gate, gate::guard))
         .layer(onefold_http::catch_panics())
-        .layer(middleware::from_fn(onefold_http::correlate))
+        .layer(middleware::from_fn_with_state(errors_base, onefold_http::correlate_with))
 }
 
 /// The API for a command in the same process, which has the file and needs no credential.

@@ -68,6 +68,7 @@ impl App {
             journal: journal.map(|journal| Arc::new(journal) as Arc<dyn Journal>),
             archive: config.archive.clone(),
             sweep_every: config.sweep_every,
+            announce_every: config.sweep_every.min(crate::serve::ANNOUNCE_EVERY),
             prune_every: config.prune_every,
             faults,
             ..Settings::default()

@@ -17,10 +17,12 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
+use onefold_http::ErrorsBase;
 use onefold_http::connection::ConnectionLimits;
 use onefold_http::gateway::ListenAt;
 
 use crate::gateway::DeclaredGateway;
+use crate::notify::DeclaredNotify;
 use file::Declared;
 
 pub(crate) use address::{Address, Url};
@@ -47,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) hosts: Vec<String>,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
+    /// What a problem's `type` begins with, where that is not this server's own pages.
+    pub(crate) errors_base: Option<ErrorsBase>,
     /// Where traces go, if they go anywhere.
     pub(crate) otlp: Option<String>,
     pub(crate) body_bytes_max: usize,
@@ -61,6 +65,8 @@ pub(crate) struct Config {
     pub(crate) gateway_listen: ListenAt,
     /// The gateway, where the file has routes.
     pub(crate) gateway: Option<DeclaredGateway>,
+    /// Who is told of incidents.
+    pub(crate) notify: Option<DeclaredNotify>,
     source: Source,
     /// Every value with its origin, as `onefold config` shows it.
     pub(crate) layers: Layers,
@@ -174,6 +180,7 @@ impl Config {
                 "json" => Some(LogFormat::Json),
                 _ => None,
             })?,
+            errors_base: layers.optional("errors_base").map(ErrorsBase::parse).transpose()?,
             otlp: layers.optional("otlp").map(str::to_owned),
             body_bytes_max: layers.read(
                 "body_bytes_max",
@@ -196,6 +203,7 @@ impl Config {
             gateway_listen: gateway_listen(&layers)?,
             kinds: declared.kinds,
             gateway: declared.gateway,
+            notify: declared.notify,
             source: Source::default(),
             layers,
         })

@@ -10,8 +10,9 @@ use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
 use onefold_core::ports::{
-    Act, BoxFuture, Contents, Counts, Due, Faults, Filter, Hold, IncidentFilter, Keep, Listed, Look, Page, Pinned,
-    PruneRequest, Pruned, Share, Step, StepAnswer, Store, SweepRequest, Swept, Token,
+    Act, Announcement, BoxFuture, Contents, Counts, Due, Faults, Filter, Hold, IncidentEvent, IncidentFilter, Keep,
+    Listed, Look, Page, Pinned, PruneRequest, Pruned, Share, Sink, Step, StepAnswer, Store, SweepRequest, Swept, Tell,
+    Token,
 };
 use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
@@ -191,6 +192,16 @@ impl Share for Database {
         put_token(token: Token) -> BoxFuture<'_, Result<()>>;
         drop_token(name: String) -> BoxFuture<'_, Result<bool>>;
         witness(key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>>;
+    }
+}
+
+impl Tell for Database {
+    handed_on! {
+        take_turn(sink: Sink, holder: Arc<str>, hold_for: Duration) -> BoxFuture<'_, Result<bool>>;
+        untold(sink: Sink, limit: usize) -> BoxFuture<'_, Result<Vec<(IncidentEvent, Incident)>>>;
+        queue(sink: Sink, announcement: Announcement) -> BoxFuture<'_, Result<()>>;
+        queued(sink: Sink, limit: usize) -> BoxFuture<'_, Result<Vec<Announcement>>>;
+        delivered(sink: Sink, id: Arc<str>) -> BoxFuture<'_, Result<()>>;
     }
 }
 

@@ -173,16 +173,12 @@ impl Credentials {
     /// Whose secret it is.
     pub(crate) async fn identify(&self, secret: Option<&str>) -> Result<Identity> {
         let Some(secret) = secret else {
-            return Err(Error::new(AUTHENTICATION_REQUIRED, "the request carries no bearer token"));
+            return Err(unidentified("the request carries no bearer token"));
         };
         self.refresh().await?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // Looked up by digest: how long it takes says nothing of the secret.
-        known
-            .by_digest
-            .get(&digest(secret))
-            .cloned()
-            .ok_or_else(|| Error::new(AUTHENTICATION_REQUIRED, "this token is not known here"))
+        known.by_digest.get(&digest(secret)).cloned().ok_or_else(|| unidentified("this token is not known here"))
     }
 
     async fn refresh(&self) -> Result<()> {
@@ -211,6 +207,11 @@ impl Credentials {
     pub(crate) async fn any_named(&self) -> Result<bool> {
         Ok(!self.store.tokens().await?.is_empty())
     }
+}
+
+fn unidentified(what: &str) -> Error {
+    Error::new(AUTHENTICATION_REQUIRED, what)
+        .hint("send `Authorization: Bearer TOKEN`; `onefold token show` prints where the token is")
 }
 
 fn identity(token: &Token) -> Option<Identity> {

@@ -16,6 +16,7 @@
 //! | `api` | the ledger over HTTP |
 //! | `serve` | listening and draining |
 //! | `gateway` | the reverse proxy: its configuration, start and reload |
+//! | `notify` | tells a webhook of incidents |
 //! | `measure` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
 //! | `outcome_file` | what a run could not record, until it is recorded |
@@ -35,6 +36,7 @@ mod gateway;
 mod identity;
 mod log;
 mod measure;
+mod notify;
 mod outcome_file;
 mod question;
 mod serve;

@@ -54,7 +54,7 @@ fn reconciler(question: &DeclaredQuestion, terms: &Terms, credential: Option<Cre
     reconciler.ok_or_else(|| Error::new(DECLARATION_INVALID, "this policy asks nobody"))
 }
 
-/// One client for every question; made when the first kind needs it.
+/// One client for questions and webhooks; made when the first of them needs it.
 pub(crate) fn web() -> Result<Web> {
     static WEB: OnceLock<Web> = OnceLock::new();
     if let Some(web) = WEB.get() {

@@ -29,6 +29,9 @@ use crate::identity::{Credentials, first_token};
 use crate::measure;
 use crate::outcome_file;
 
+/// How often opened and closed incidents are looked for at the least.
+pub(crate) const ANNOUNCE_EVERY: Duration = Duration::from_secs(2);
+
 /// A server that listens.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
@@ -62,9 +65,16 @@ impl Server {
         closed_by_default(address, &credentials).await?;
         app.ledger.start().await?;
         let gateway = Running::start(config, &app).await?;
+        let notifying = config
+            .notify
+            .as_ref()
+            .map(|notify| crate::notify::start(notify, &app, config.sweep_every.min(ANNOUNCE_EVERY)))
+            .transpose()?;
         let instance = uuid::Uuid::new_v4().simple().to_string();
         let api = Api::new(app, instance.clone(), metrics);
-        let router = api::served(&api, credentials, Gate::new(address, &config.hosts), config.body_bytes_max);
+        let gate = Gate::new(address, &config.hosts);
+        let errors_base = config.errors_base.clone().unwrap_or_default();
+        let router = api::served(&api, credentials, gate, config.body_bytes_max, errors_base);
         let waiting = record_waiting(&api, config);
         let hangup = if gateway.is_none() { Some(without_routes(config)?) } else { None };
         let note = Note::write(&config.files.note, address, instance);
@@ -77,7 +87,7 @@ impl Server {
             drain_for: config.drain_for,
             note,
             gateway,
-            beside: [Some(waiting), hangup].into_iter().flatten().collect(),
+            beside: [Some(waiting), hangup, notifying].into_iter().flatten().collect(),
         })
     }
 
@@ -111,6 +121,7 @@ impl Server {
         if let Some(gateway) = gateway {
             let _ = gateway.await;
         }
+        // What was not told is in the store, and is told after the next start.
         for task in self.beside.into_iter().chain(folding) {
             task.abort();
         }

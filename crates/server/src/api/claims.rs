@@ -10,6 +10,7 @@ use onefold_core::error::Problem as Shown;
 use onefold_core::error::{
     FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
 };
+use onefold_core::incident::redact_name;
 use onefold_core::ledger::{AttemptId, Claim, Origin, Source};
 use onefold_core::operation::{KindName, OperationId};
 use onefold_core::time::parse_duration;
@@ -202,8 +203,15 @@ fn say_what(body: &ClaimBody) {
     let Ok(id) = OperationId::parse(&body.id) else { return };
     let span = tracing::Span::current();
     span.record("operation_id", id.as_str());
-    if let Some(key) = body.business_key.as_deref().filter(|key| key.len() <= Origin::BYTES_MAX) {
-        span.record("business_key", key);
+    let texts = [
+        ("business_key", &body.business_key),
+        ("process_instance_key", &body.process_instance_key),
+        ("element_id", &body.element_id),
+    ];
+    for (field, text) in texts {
+        if let Some(text) = text.as_deref().filter(|text| text.len() <= Origin::BYTES_MAX) {
+            span.record(field, redact_name(text));
+        }
     }
 }
 
@@ -297,6 +305,7 @@ async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body
     let terms = api.app.kind(&kind, body.declare.as_ref()).await?;
     let answer = api.app.ledger.claim(&terms, claim).await?;
     if let Claim::Granted(lease) = &answer {
+        tracing::Span::current().record("attempt", lease.fence);
         api.grants.began(lease);
     }
     Ok(answered(&key.reference(), answer, crate::app::now()))
@@ -388,7 +397,7 @@ fn origin(body: &ClaimBody, correlation: &Correlation) -> Result<Origin> {
     Ok(Origin {
         source,
         business_key: text(&body.business_key),
-        correlation_id: text(&body.correlation_id).or_else(|| Some(Arc::from(correlation.0.as_str()))),
+        correlation_id: text(&body.correlation_id).or_else(|| Some(Arc::from(correlation.id()))),
         process_id: text(&body.process_id),
         definition_key: text(&body.definition_key),
         definition_version: text(&body.definition_version),

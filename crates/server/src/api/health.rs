@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
-use onefold_core::error::{ALL, DATABASE_UNAVAILABLE, ROUTE_NOT_FOUND, SHUTTING_DOWN, runbook};
+use onefold_core::error::{DATABASE_UNAVAILABLE, SHUTTING_DOWN};
 use onefold_core::ports::Look as _;
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
@@ -17,7 +17,6 @@ use utoipa::ToSchema;
 use super::problem::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
-use onefold_http::Path;
 
 /// Whoever asks gives up soon; a store tries for longer to mend what it lost.
 const READY_WITHIN: Duration = Duration::from_secs(3);
@@ -89,20 +88,4 @@ fn show(name: &'static str, counts: &[(Category, u64)]) {
         #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
         gauge!(name, "category" => category.as_str()).set(count as f64);
     }
-}
-
-/// The page of an error code: what is wrong, what to check first, what is safe.
-#[utoipa::path(
-    get, path = "/errors/{code}", tag = "server",
-    params(("code" = String, Path, description = "A code in small letters with dashes")),
-    responses(
-        (status = 200, description = "The page", body = String, content_type = "text/markdown"),
-        (status = "4XX", description = "There is no such code", body = ProblemBody, content_type = "application/problem+json"),
-    ),
-)]
-pub(crate) async fn error_page(Path(code): Path<String>) -> Result<Response, Problem> {
-    let found = ALL.iter().find(|known| known.kebab() == code);
-    let found = found.ok_or_else(|| Error::new(ROUTE_NOT_FOUND, "there is no such error code"))?;
-    let page = runbook(*found);
-    Ok((StatusCode::OK, [(header::CONTENT_TYPE, "text/markdown; charset=utf-8")], page).into_response())
 }

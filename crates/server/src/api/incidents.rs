@@ -2,9 +2,10 @@
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use onefold_core::error::INCIDENT_NOT_FOUND;
-use onefold_core::incident::{Incident, IncidentId};
-use onefold_core::operation::{KindName, Tenant};
+use onefold_core::error::{INCIDENT_NOT_FOUND, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::incident::{Group, Incident, IncidentId};
+use onefold_core::ledger::Entry;
+use onefold_core::operation::{KindName, OperationKey, Tenant};
 use onefold_core::ports::{IncidentFilter, Look as _, Page};
 use onefold_core::{Error, Result};
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::operations::page;
 use super::problem::{Problem, ProblemBody};
-use super::shapes::{Groups, IncidentPage, IncidentSchema};
+use super::shapes::{GroupView, Groups, IncidentPage, IncidentSchema, IncidentView};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 use onefold_http::{Path, Query};
@@ -58,7 +59,7 @@ pub(crate) async fn list(
         group: query.group,
     };
     let listed = api.app.ledger.store().incidents(filter, page(query.limit, query.after)?).await?;
-    Ok(Json(IncidentPage { items: listed.items, next: listed.next }))
+    Ok(Json(IncidentPage { items: views(&api, listed.items).await?, next: listed.next }))
 }
 
 /// Open incidents by cause, the largest first.
@@ -74,10 +75,32 @@ pub(crate) async fn groups(
     Extension(who): Extension<Identity>,
 ) -> Result<Json<Groups>, Problem> {
     need(&who, Permission::Look)?;
-    Ok(Json(Groups { groups: api.app.ledger.store().groups(who.tenant).await? }))
+    let groups = api.app.ledger.store().groups(who.tenant).await?;
+    let heads = views(&api, groups.iter().map(|group| group.head.clone()).collect()).await?;
+    let shown = |(group, head): (Group, IncidentView)| GroupView {
+        key: group.key,
+        head,
+        operations: group.operations,
+        first_seen: group.first_seen,
+        last_seen: group.last_seen,
+    };
+    Ok(Json(Groups { groups: groups.into_iter().zip(heads).map(shown).collect() }))
 }
 
-/// One incident, open or closed.
+/// Incidents with advice for where their operations stand now.
+async fn views(api: &Shared, incidents: Vec<Incident>) -> Result<Vec<IncidentView>> {
+    let keys = incidents.iter().map(key_of).collect();
+    let entries = api.app.ledger.store().find(keys).await?;
+    let now = crate::app::now();
+    let view = |(incident, entry): (Incident, Option<Entry>)| IncidentView::new(incident, entry.as_ref(), now);
+    Ok(incidents.into_iter().zip(entries).map(view).collect())
+}
+
+fn key_of(incident: &Incident) -> OperationKey {
+    OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone())
+}
+
+/// One incident, open or closed, with its operation's timeline.
 #[utoipa::path(
     get, path = "/v1/incidents/{incident}", operation_id = "get_incident", tag = "incidents",
     params(("incident" = String, Path, description = "The incident's id")),
@@ -90,9 +113,14 @@ pub(crate) async fn get(
     State(api): State<Shared>,
     Extension(who): Extension<Identity>,
     Path(incident): Path<String>,
-) -> Result<Json<Incident>, Problem> {
+) -> Result<Json<IncidentView>, Problem> {
     need(&who, Permission::Look)?;
-    Ok(Json(find(&api, &who.tenant, &incident).await?))
+    let incident = find(&api, &who.tenant, &incident).await?;
+    let key = key_of(&incident);
+    let events = api.app.ledger.store().timeline(key).await?.unwrap_or_default();
+    let view = views(&api, vec![incident]).await?.pop();
+    let view = view.ok_or_else(|| Error::new(PROGRAMMING_INVARIANT_VIOLATED, "one incident has one view"))?;
+    Ok(Json(view.with_timeline(events)))
 }
 
 /// The incident with this id.

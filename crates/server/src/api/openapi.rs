@@ -7,7 +7,7 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Shared, choices, claims, health, incidents, operations, problems, prune, records, verbs};
+use super::{Shared, choices, claims, health, incidents, operations, pages, problems, prune, records, verbs};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -62,7 +62,8 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(health::health))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))
-        .routes(routes!(health::error_page))
+        .routes(routes!(pages::error_page))
+        .routes(routes!(pages::runbook))
         .route("/openapi.json", axum::routing::get(|| async { Json(document()) }))
 }
 

@@ -43,6 +43,9 @@ pub(crate) struct ProblemBody {
     detail: String,
     /// What to do next.
     next: String,
+    /// This one failure: its log lines have the same id as `request_id`.
+    #[schema(example = "urn:uuid:6f0b1f5e-6c1c-4bb2-9a57-2f9c0f0e1b7a")]
+    instance: String,
     /// The registry's code.
     #[schema(example = "LEASE_SUPERSEDED")]
     code: String,

@@ -62,7 +62,7 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
     match operation {
         "ready" => &[STORE],
         "metrics" | "groups" => &[TOKEN, STORE],
-        "error_page" => &[TOKEN, STORE, PARAMETERS, PAGE],
+        "error_page" | "runbook" => &[PARAMETERS, PAGE],
         "claim" => &[TOKEN, STORE, ROLE, BODY, NAMES, CLAIM],
         "claim_many" => &[TOKEN, STORE, ROLE, BODY, NAMES],
         "complete" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, OPERATION, LEASE, OUTCOME, EVIDENCE],

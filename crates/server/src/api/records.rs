@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::{Extension, Json};
 use onefold_core::error::{CodeName, KIND_UNKNOWN, REQUEST_BODY_INVALID};
+use onefold_core::incident::Needs;
 use onefold_core::ledger::{Completion, Failure, Outcome, SideEffect, Source, StoredResult};
 use onefold_core::operation::OperationKey;
 use onefold_core::retry::Category;
@@ -78,6 +79,11 @@ pub(crate) struct FailBody {
     #[serde(default)]
     #[schema(value_type = Option<Object>)]
     result: Option<Box<RawValue>>,
+    /// With `final` and a category: what must happen besides a decision, such as `DATA_REPAIR` or
+    /// `PROCESS_MIGRATION`. The incident shows it.
+    #[serde(default)]
+    #[schema(example = "DATA_REPAIR")]
+    needs: Option<String>,
 }
 
 /// It may or may not have taken hold.
@@ -228,6 +234,7 @@ pub(super) async fn held(
     attempt_id: Uuid,
 ) -> Result<HeldLease<Database>> {
     let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
+    tracing::Span::current().record("attempt", fence);
     // Another process on this database may have pinned the kind and given the grant; and a kind that is no longer
     // declared does not keep its attempts from saying what happened.
     match api.app.kind(&key.kind, None).await {
@@ -265,6 +272,7 @@ impl FailBody {
             retry_after: self.retry_after_seconds.map(Duration::from_secs),
             detail: self.detail.map(Arc::from),
             result: self.result.map(|result| StoredResult::json(result.get().as_bytes().to_vec())),
+            needs: needs(self.needs.as_deref(), self.is_final && category.is_some())?,
         };
         Ok(match (side_effect, self.is_final) {
             // Whatever else it is called, an effect that may have taken hold is not known.
@@ -290,6 +298,7 @@ impl UnknownBody {
             retry_after: None,
             detail: self.detail.map(Arc::from),
             result: None,
+            needs: None,
         }))
     }
 }
@@ -307,6 +316,17 @@ fn code(text: Option<&str>, category: Option<Category>) -> Result<CodeName> {
 
 fn category(text: &str) -> Result<Category> {
     Category::parse(text).ok_or_else(|| one_of("category", text, Category::ALL))
+}
+
+/// What the attempt says of the repair. Only a final technical failure opens an incident that could show it.
+fn needs(text: Option<&str>, opens_incident: bool) -> Result<Option<Needs>> {
+    let Some(text) = text else { return Ok(None) };
+    let needs = Needs::parse(text).ok_or_else(|| one_of("needs", text, Needs::ALL))?;
+    if opens_incident {
+        return Ok(Some(needs));
+    }
+    Err(Error::new(REQUEST_BODY_INVALID, "`needs` belongs to a failure that is final and has a category")
+        .hint("send `final: true` and a category, or leave `needs` out"))
 }
 
 fn one_of(name: &str, text: &str, known: &[impl ToString]) -> Error {

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use onefold_core::Timestamp;
-use onefold_core::incident::{Group, Incident};
+use onefold_core::incident::{GroupKey, Incident, redact, redact_name};
 use onefold_core::ledger::{Entry, Replay, StoredResult, TimelineEvent};
+use onefold_core::operation::OperationKey;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -136,7 +137,7 @@ pub(crate) struct TimelineLine {
 
 impl From<TimelineEvent> for TimelineLine {
     fn from(event: TimelineEvent) -> Self {
-        Self { at: event.at.to_string(), fence: event.fence, who: event.who.to_string(), what: event.what }
+        Self { at: event.at.to_string(), fence: event.fence, who: redact_name(&event.who), what: event.what }
     }
 }
 
@@ -230,7 +231,7 @@ pub(crate) struct ResultView {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct IncidentPage {
     #[schema(value_type = Vec<IncidentSchema>)]
-    pub(crate) items: Vec<Incident>,
+    pub(crate) items: Vec<IncidentView>,
     /// Send this as `after` for the next part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<i64>,
@@ -240,7 +241,55 @@ pub(crate) struct IncidentPage {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Groups {
     #[schema(value_type = Vec<GroupSchema>)]
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<GroupView>,
+}
+
+/// An incident, with what a person needs first.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct IncidentView {
+    #[serde(flatten)]
+    incident: Incident,
+    /// The reference that stands in the operation's addresses.
+    operation: String,
+    /// Since it was first seen; until it was closed.
+    age_seconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<Vec<TimelineLine>>,
+}
+
+impl IncidentView {
+    /// The incident with advice for where its operation stands now.
+    pub(crate) fn new(incident: Incident, entry: Option<&Entry>, now: Timestamp) -> Self {
+        let incident = match entry {
+            Some(entry) => incident.advised(entry),
+            None => incident,
+        };
+        let key = OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone());
+        let age = incident.closed_at.unwrap_or(now).since(incident.first_seen);
+        Self { operation: key.reference(), age_seconds: age.as_secs(), timeline: None, incident }
+    }
+
+    /// The same with the operation's story; names and texts pass the redaction of incidents.
+    pub(crate) fn with_timeline(mut self, events: Vec<TimelineEvent>) -> Self {
+        let shown = |event: TimelineEvent| {
+            let line = TimelineLine::from(event);
+            TimelineLine { what: redact(&line.what), ..line }
+        };
+        self.timeline = Some(events.into_iter().map(shown).collect());
+        self
+    }
+}
+
+/// Incidents of one cause.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct GroupView {
+    pub(crate) key: GroupKey,
+    pub(crate) head: IncidentView,
+    pub(crate) operations: u64,
+    pub(crate) first_seen: Timestamp,
+    pub(crate) last_seen: Timestamp,
 }
 
 /// A work item for a person: `docs/incidents.md` explains each field.
@@ -270,9 +319,15 @@ pub(crate) struct IncidentSchema {
     side_effect_status: String,
     attempts: u32,
     attempts_ended_because: String,
+    /// Whether `retry` is allowed and cannot harm.
     safe_to_retry: bool,
     needs: String,
+    /// What to look at first, by where the operation stands now.
+    first_check: String,
+    /// What to do then.
     suggested_action: String,
+    /// The page that says more, at this server.
+    #[schema(example = "/runbooks/unknown-outcome")]
     runbook: String,
     message: String,
     worker: String,
@@ -284,6 +339,13 @@ pub(crate) struct IncidentSchema {
     last_seen: String,
     closed_at: Option<String>,
     closed_by: Option<String>,
+    /// The reference that stands in the operation's addresses.
+    #[schema(example = "op_bm90aWNlAENBU0UtMQ")]
+    operation: String,
+    /// Since it was first seen; until it was closed.
+    age_seconds: u64,
+    /// The operation's story, oldest first; only where one incident is asked for.
+    timeline: Option<Vec<TimelineLine>>,
 }
 
 /// One reason why an incident exists.

@@ -139,7 +139,8 @@ async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Ob
     let resolved =
         answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "no answer")))?;
     if resolved != Resolved::NeedsSecondPerson {
-        tracing::info!(incident = %incident.id, who = %who.name, "incident settled");
+        // Who it was is in the span, by a pseudonym.
+        tracing::info!(incident = %incident.id, "incident settled");
     }
     Ok(answered(&incident, &entry, Ok(resolved)))
 }

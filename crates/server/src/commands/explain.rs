@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use onefold_core::declare::suggestion;
 use onefold_core::effect::{Contract, EffectClass};
 use onefold_core::error::{ALL, REQUEST_INVALID, runbook};
+use onefold_core::incident::{RUNBOOKS, runbook_page};
 use onefold_core::{Error, Result};
 use serde_json::json;
 
@@ -13,10 +14,10 @@ use crate::table::{print_json, say, say_line, table};
 /// What is asked about.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  onefold explain\n  onefold explain ask\n  onefold explain UNKNOWN\n  onefold explain LEASE_SUPERSEDED"
+    after_help = "Examples:\n  onefold explain\n  onefold explain ask\n  onefold explain UNKNOWN\n  onefold explain LEASE_SUPERSEDED\n  onefold explain unknown-outcome"
 )]
 pub(crate) struct ExplainArgs {
-    /// A policy, an effect class, a status or an error code; without one, all words
+    /// A policy, an effect class, a status, an error code or a runbook; without one, all words
     word: Option<String>,
 }
 
@@ -84,7 +85,9 @@ fn list(as_json: bool) {
     let codes: Vec<&str> = ALL.iter().map(|code| code.as_str()).collect();
     if as_json {
         let words: Vec<&str> = WORDS.iter().map(|(word, _)| *word).collect();
-        print_json(&json!({ "words": words, "classes": EffectClass::ALL.map(EffectClass::as_str), "codes": codes }));
+        print_json(
+            &json!({ "words": words, "classes": EffectClass::ALL.map(EffectClass::as_str), "codes": codes, "runbooks": RUNBOOKS }),
+        );
         return;
     }
     for (word, _) in WORDS {
@@ -92,6 +95,10 @@ fn list(as_json: bool) {
     }
     for class in EffectClass::ALL {
         say_line!("{class}");
+    }
+    say_line!("\nrunbooks:");
+    for runbook in RUNBOOKS {
+        say_line!("{runbook}");
     }
     say_line!("\nerror codes:");
     say!("{}", table(["code", "title"], ALL.iter().map(|code| [code.to_string(), code.descriptor().title.to_owned()])));
@@ -102,6 +109,12 @@ fn page(word: &str) -> Result<String> {
     if let Some((word, text)) = WORDS.iter().find(|(known, _)| same(known)) {
         return Ok(format!("{word}\n\n  {text}\n"));
     }
+    let name = word.trim_start_matches("/runbooks/").to_ascii_lowercase().replace('_', "-");
+    // A runbook and a code may share a name: whoever writes it as an incident does means the runbook.
+    let runbook_meant = !word.contains(char::is_uppercase);
+    if let Some(page) = runbook_page(&name).filter(|_| runbook_meant) {
+        return Ok(page.to_owned());
+    }
     if let Some(code) = ALL.iter().find(|code| same(code.as_str())) {
         return Ok(runbook(*code));
     }
@@ -109,7 +122,7 @@ fn page(word: &str) -> Result<String> {
         let allowed: Vec<_> = Contract::allowed(class).iter().map(|policy| policy.as_str()).collect();
         return Ok(format!("{class}\n\n  an unknown outcome may: {}; the first is the default\n", allowed.join(", ")));
     }
-    let known = WORDS.iter().map(|(word, _)| *word).chain(ALL.iter().map(|code| code.as_str()));
+    let known = WORDS.iter().map(|(word, _)| *word).chain(RUNBOOKS).chain(ALL.iter().map(|code| code.as_str()));
     let hint = suggestion(word, known.chain(EffectClass::ALL.map(EffectClass::as_str)))
         .map_or("`onefold explain` lists every word".to_owned(), |meant| format!("did you mean `{meant}`?"));
     Err(Error::new(REQUEST_INVALID, format!("there is no word {word:?}")).hint(hint))

@@ -144,42 +144,83 @@ async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     say_line!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
-    for group in &groups {
-        say!("{}", group_note(context, group));
+    for (index, group) in groups.iter().enumerate() {
+        let operations = group["operations"].as_u64().unwrap_or(0);
+        let since = short_time(group["firstSeen"].as_str().unwrap_or("-"));
+        let told = match group["head"]["id"].as_str().filter(|_| index < STORIES_MAX) {
+            Some(head) => client.get(&path_of(head)).await?,
+            None => group["head"].clone(),
+        };
+        say_line!("\n{} · {} since {since}", heading(&told), count(operations, "operation", "operations"));
+        let key = group["key"].as_str().unwrap_or("-");
+        say!("{}", note(context, &told, &if operations == 1 { id_of(&told) } else { format!("--group '{key}'") }));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A group as a colleague would put it.
-fn group_note(context: &Context, group: &Value) -> String {
-    let head = &group["head"];
-    let text = |name: &str| head[name].as_str().unwrap_or("-");
-    let operations = group["operations"].as_u64().unwrap_or(0);
-    let safe = if head["safeToRetry"] == true { "safe to retry" } else { "not safe to retry" };
-    let about = head["dependency"].as_str().unwrap_or_else(|| text("kind"));
-    let since = short_time(group["firstSeen"].as_str().unwrap_or("-"));
-    let (check, then) = text("suggestedAction").split_once("; then: ").unwrap_or((text("suggestedAction"), "-"));
-    let key = group["key"].as_str().unwrap_or("-");
-    let which = if operations == 1 { text("id").to_owned() } else { format!("--group '{key}'") };
-    let verb = if head["safeToRetry"] == true {
+/// Groups whose head is shown with its story; the rest is one `show` away.
+const STORIES_MAX: usize = 10;
+
+fn path_of(incident: &str) -> String {
+    format!("/v1/incidents/{}", crate::question::encoded(incident))
+}
+
+fn id_of(incident: &Value) -> String {
+    incident["id"].as_str().unwrap_or("-").to_owned()
+}
+
+/// What it is about, in a line.
+fn heading(incident: &Value) -> String {
+    let text = |name: &str| incident[name].as_str().unwrap_or("-");
+    let about = incident["dependency"].as_str().unwrap_or_else(|| text("kind"));
+    format!("{about} · {} · effect {}", text("errorCode"), text("sideEffectStatus"))
+}
+
+/// An incident as a colleague would put it: which operation, what happened, what to do.
+fn note(context: &Context, incident: &Value, which: &str) -> String {
+    let text = |name: &str| incident[name].as_str().unwrap_or("-");
+    let safe = incident["safeToRetry"] == true;
+    let verb = if safe {
         format!("{} --why …", context.command(&format!("incidents retry {which}")))
     } else {
         let resolve = context.command(&format!("incidents resolve {which}"));
         format!("{resolve} --took-hold REF | --did-not-happen | --failed CODE  --why …")
     };
-    format!(
-        "\n{about} · {code} · {operations} since {since} · effect {effect} · {safe}\n\
-         \x20 what:        {message}\n\
-         \x20 {check}\n\
-         \x20 then:        {then}\n\
-         \x20 with:        {verb}\n\
-         \x20 runbook:     docs/runbooks/{runbook}.md\n",
-        code = text("errorCode"),
-        operations = count(operations, "operation", "operations"),
-        effect = text("sideEffectStatus"),
-        message = text("message"),
-        runbook = text("runbook"),
-    )
+    let runbook = text("runbook").rsplit('/').next().unwrap_or("-");
+    let mut lines = vec![("operation", format!("{} ({})", text("operationId"), text("kind")))];
+    if let Some(key) = incident["businessKey"].as_str() {
+        lines.push(("business key", key.to_owned()));
+    }
+    lines.push(("age", age(incident["ageSeconds"].as_u64().unwrap_or(0))));
+    lines.push(("what", text("message").to_owned()));
+    for event in incident["timeline"].as_array().into_iter().flatten() {
+        let part = |name: &str| event[name].as_str().unwrap_or("-");
+        lines.push(("", format!("{}  {} ({})", short_time(part("at")), part("what"), part("who"))));
+    }
+    if incident["closedAt"].is_null() {
+        lines.push(("check first", text("firstCheck").to_owned()));
+        lines.push(("retry safe", if safe { "yes" } else { "no" }.to_owned()));
+        lines.push(("then", text("suggestedAction").to_owned()));
+        lines.push(("with", verb));
+    } else {
+        lines.push(("closed", format!("{} by {}", short_time(text("closedAt")), text("closedBy"))));
+    }
+    lines.push(("runbook", format!("onefold explain {runbook}")));
+    let shown = |(name, value): (&str, String)| {
+        let name = if name.is_empty() { String::new() } else { format!("{name}:") };
+        format!("  {name:<13} {value}\n")
+    };
+    lines.into_iter().map(shown).collect()
+}
+
+/// How old something is, in words.
+fn age(seconds: u64) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7_199 => format!("{} min", seconds / 60),
+        7_200..=172_799 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
 }
 
 async fn print_list(context: &Context, client: &Client, path: &str) -> Result<ExitCode> {
@@ -210,17 +251,37 @@ async fn print_list(context: &Context, client: &Client, path: &str) -> Result<Ex
 }
 
 async fn print_one(context: &Context, client: &Client, incident: &str) -> Result<ExitCode> {
-    let found: Value = client.get(&format!("/v1/incidents/{}", crate::question::encoded(incident))).await?;
+    let found: Value = client.get(&path_of(incident)).await?;
     if context.json {
         print_json_of(client.ledger(), found);
         return Ok(ExitCode::SUCCESS);
     }
-    for (name, value) in found.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {
+    say_line!("{} · {}", id_of(&found), heading(&found));
+    say_line!("{}", note(context, &found, &id_of(&found)));
+    let told = |name: &String| TOLD.contains(&name.as_str());
+    for (name, value) in found.as_object().into_iter().flatten().filter(|(name, value)| !value.is_null() && !told(name))
+    {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         say_line!("{name:<22} {value}");
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// What [`note`] says already.
+const TOLD: [&str; 12] = [
+    "id",
+    "operationId",
+    "businessKey",
+    "ageSeconds",
+    "message",
+    "timeline",
+    "firstCheck",
+    "suggestedAction",
+    "safeToRetry",
+    "runbook",
+    "errorCode",
+    "closedBy",
+];
 
 impl ResolveArgs {
     fn found(&self) -> Result<Value> {

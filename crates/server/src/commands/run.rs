@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use onefold_core::effect::ExitMeaning;
 use onefold_core::error::{COMMAND_FAILED, COMMAND_KILLED, COMMAND_NOT_STARTED, OUTPUT_NOT_WRITTEN};
+use onefold_core::retry::Category;
 use onefold_core::{Error, Result, Timestamp};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -141,13 +142,14 @@ impl Run<'_> {
 
     /// What is recorded.
     fn report(&self, ended: Ended, kept: &Kept) -> Report {
-        let unknown = |code: &str, detail: String| {
-            let body = json!({ "code": code, "category": "DOWNSTREAM_TIMEOUT", "detail": detail });
-            Report::brief(RecordVerb::Unknown, body)
+        let unknown = |code: &str, category: Category, detail: String| {
+            Report::brief(RecordVerb::Unknown, json!({ "code": code, "category": category, "detail": detail }))
         };
         let code = match ended {
             Ended::Code(code) => code,
-            Ended::Killed(_) | Ended::DeadlinePassed => return unknown(COMMAND_KILLED.as_str(), told(ended)),
+            Ended::Killed(_) | Ended::DeadlinePassed => {
+                return unknown(COMMAND_KILLED.as_str(), Category::CommandKilled, told(ended));
+            }
         };
         match self.order.meaning(code) {
             ExitMeaning::Completed => {
@@ -159,7 +161,7 @@ impl Run<'_> {
                 let body = json!({ "code": COMMAND_FAILED.as_str(), "final": true, "detail": told(ended) });
                 with_output(RecordVerb::Fail, body, kept, code)
             }
-            ExitMeaning::Unknown => unknown(COMMAND_FAILED.as_str(), told(ended)),
+            ExitMeaning::Unknown => unknown(COMMAND_FAILED.as_str(), Category::Unexpected, told(ended)),
         }
     }
 

@@ -11,12 +11,13 @@ use serde_spanned::Spanned;
 use super::address::starred;
 use super::keys::{KEYS, Key};
 use crate::gateway::DeclaredGateway;
+use crate::notify::DeclaredNotify;
 
 /// Bytes a configuration file may have.
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// What a file declares in tables.
-const TABLES: [&str; 4] = ["kind", "route", "gateway", "dependency"];
+const TABLES: [&str; 5] = ["kind", "route", "gateway", "dependency", "notify"];
 
 /// A value of the file, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub(crate) struct Declared {
     pub(crate) kinds: Vec<DeclaredKind>,
     /// The gateway, where the file has routes.
     pub(crate) gateway: Option<DeclaredGateway>,
+    /// Who is told of incidents.
+    pub(crate) notify: Option<DeclaredNotify>,
 }
 
 /// The values of a file, and what it declares.
@@ -47,7 +50,11 @@ pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Declared)> {
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
     let declared = || -> Result<Declared> {
-        Ok(Declared { kinds: declare::kinds(&file, &text)?, gateway: crate::gateway::read(&file, &text)? })
+        Ok(Declared {
+            kinds: declare::kinds(&file, &text)?,
+            gateway: crate::gateway::read(&file, &text)?,
+            notify: crate::notify::read(&file, &text)?,
+        })
     };
     let read = values(&file, &text).and_then(|values| Ok((values, declared()?)));
     read.map_err(|error| without_secrets(&error))

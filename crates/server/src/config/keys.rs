@@ -35,6 +35,11 @@ pub(crate) const KEYS: &[Key] = &[
     key("hosts", "", "names that clients may call the server by, beside its address"),
     key("log", "info", "how much is logged: error, warn, info, debug, or per module"),
     key("log_format", "text", "text or json"),
+    key(
+        "errors_base",
+        "",
+        "what a problem's `type` begins with, such as https://docs.example.com/errors/; empty is /errors/ of this server",
+    ),
     key("otlp", "", "where traces go: a collector of OTLP over gRPC, such as http://127.0.0.1:4317; empty is nowhere"),
     key("body_bytes_max", "8388608", "bytes a request body may have"),
     key("connections_max", "1024", "connections at once; more wait"),

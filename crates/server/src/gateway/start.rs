@@ -6,6 +6,7 @@ use std::time::Duration;
 use onefold_core::effect::Terms;
 use onefold_core::error::{CONFIGURATION_INVALID, UNEXPECTED};
 use onefold_core::{Error, Result};
+use onefold_http::ErrorsBase;
 use onefold_http::gateway::{Gateway, ListenAt, Listener, ServerTls, Table};
 use onefold_http::idempotent::Guard;
 use onefold_runtime::Reconciler;
@@ -47,6 +48,7 @@ impl Running {
         let callers = Callers::default().follow(&declared.routes)?;
         let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, app)?;
         warn_of_ways_around(declared);
+        let table = with_error_pages(table, config);
         for (terms, reconciler) in kinds {
             app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
         }
@@ -112,6 +114,7 @@ impl Reload {
         let callers = self.callers.follow(&declared.routes)?;
         let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, &self.app)?;
         warn_of_ways_around(declared);
+        let table = with_error_pages(table, &config);
         // The last that can fail, and it declares all or none.
         self.app.ledger.redeclare(kinds)?;
         self.gateway.exchange(table);
@@ -158,6 +161,17 @@ fn warn_of_ways_around(declared: &DeclaredGateway) {
             );
         }
     }
+}
+
+/// The table, knowing where the pages of error codes are.
+fn with_error_pages(table: Table, config: &Config) -> Table {
+    let table = table.errors_at(config.errors_base.clone());
+    if table.errors_base().as_str() == ErrorsBase::UNRESOLVABLE {
+        tracing::warn!(
+            "a route takes /errors/, so a problem's `type` has no page here; set errors_base to a place that has"
+        );
+    }
+    table
 }
 
 /// Refuses to listen where others can reach it, unless every caller is known or openness is meant.

@@ -19,6 +19,9 @@ mod harness;
 mod many;
 mod one;
 mod outages;
+#[path = "../shared/receiver.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
+mod receiver;
 #[path = "../shared/stage.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
 mod stage;

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::harness::Schema;
+use crate::receiver::{Heard, Receiver, declare, loopback};
 use crate::stage::{Server, Stage, attempt, claim, claim_of, merged, until};
 use crate::wire::Call;
 
@@ -107,4 +108,23 @@ fn what_a_caller_of_a_dead_server_held_is_settled_by_another_after_its_lease() {
     let path = format!("/v1/operations/{}", granted.operation);
     until("the lease is settled", || other.get(&path).ok()["status"] == "UNKNOWN");
     assert!(!other.incident(&granted).is_empty());
+}
+
+#[test]
+fn an_incident_is_told_by_one_of_several_servers() {
+    let schema = Schema::new();
+    let receiver = Receiver::start(loopback(), 204);
+    let servers = [(); 3].map(|()| {
+        let stage = schema.stage();
+        declare(stage.folder(), receiver.at, "group_for = \"0ms\"\n");
+        let server = stage.serve(&["--sweep-every", "50ms"]);
+        (stage, server)
+    });
+    for (index, (_, server)) in servers.iter().enumerate() {
+        server.unknown(&claim(&format!("CASE-{index}")));
+        until("it is told", || receiver.taken().len() > index);
+    }
+    let told: Vec<Vec<String>> = receiver.taken().iter().map(Heard::operations).collect();
+    assert_eq!(told, [["CASE-0"], ["CASE-1"], ["CASE-2"]].map(|one| one.map(str::to_owned)), "each once");
+    assert!(receiver.taken().iter().all(Heard::signed));
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::stage::{Server, Stage, attempt, claim, merged, until};
+use crate::stage::{Granted, Server, Stage, attempt, claim, merged, until};
 
 /// Where the disk ends: a small file system of its own, or a limit on the size of files where none may be mounted.
 enum Disk {
@@ -76,6 +76,12 @@ fn a_file_that_may_not_grow_is_answered_with_a_code_and_loses_nothing_that_was_a
     fill_and_make_room(&Stage::new(), &Disk::Limited);
 }
 
+/// The grant that this answer gave.
+fn granted(claim: &Value, answer: &Value) -> Granted {
+    let grant = json!({ "fence": answer["fence"], "attemptId": claim["attemptId"] });
+    Granted { operation: answer["operation"].as_str().unwrap().to_owned(), grant }
+}
+
 fn fill_and_make_room(stage: &Stage, disk: &Disk) {
     let server = serve(stage, disk);
     let result = json!({ "result": "x".repeat(50_000) });
@@ -86,7 +92,7 @@ fn fill_and_make_room(stage: &Stage, disk: &Disk) {
         if answer.status != 200 {
             break (answer, None);
         }
-        let granted = server.granted(&next);
+        let granted = granted(&next, &answer.ok());
         let recorded = server.record(&granted, "complete", &result);
         if recorded.status != 200 {
             break (recorded, Some(granted));

@@ -200,3 +200,34 @@ fn a_start_that_would_let_anybody_in_is_refused() {
     let ran = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ran.code != Some(0) && ran.err().contains("onefold.toml:2:8"), "{}", ran.err());
 }
+
+#[test]
+fn a_problem_of_the_gateway_points_to_a_page_that_is_there() {
+    let service = Service::start("201 Created");
+    let server = serve(&Stage::with_config(&service.routes("")));
+    let gateway = server.gateway.unwrap();
+    let problem = send(gateway, &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
+    let page = send(gateway, &Call::get(problem["type"].as_str().unwrap()));
+    assert!(page.status == 200 && page.text().starts_with("# REQUEST_HEADER_MISSING"), "{problem}: {page:?}");
+    assert!(problem["instance"].as_str().unwrap().starts_with("urn:uuid:"), "{problem}");
+    assert_eq!(send(gateway, &Call::get("/errors/none")).status, 404);
+}
+
+#[test]
+fn a_page_of_the_gateway_never_stands_in_an_upstreams_way() {
+    let service = Service::start("201 Created");
+    let otherwise = format!("[gateway]\notherwise = \"http://{}\"\n", service.address);
+    let stage = Stage::with_config(&(service.routes("") + &otherwise));
+    let server = serve(&stage);
+    let gateway = server.gateway.unwrap();
+    let problem = send(gateway, &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
+    assert_eq!(problem["type"], "urn:onefold:error:request-header-missing", "a name, and no page is promised");
+    assert!(server.log().contains("set errors_base"), "{}", server.log());
+    let passed = send(gateway, &Call::get("/errors/request-header-missing"));
+    assert_eq!((passed.status, passed.text()), (201, r#"{"payment":1}"#.to_owned()), "the path is the upstream's");
+    let based = "errors_base = \"https://docs.example.com/errors/\"\n".to_owned() + &service.routes("") + &otherwise;
+    let server = serve(&Stage::with_config(&based));
+    let problem =
+        send(server.gateway.unwrap(), &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
+    assert_eq!(problem["type"], "https://docs.example.com/errors/request-header-missing");
+}

@@ -47,7 +47,8 @@ fn a_log_line_names_the_request_the_operation_and_a_pseudonym_of_the_actor() {
     assert_eq!((&line["level"], &line["error_class"]), (&json!("WARN"), &json!("CONFLICT")), "{line}");
     let request = &line["span"];
     assert_eq!((&request["correlation_id"], &request["operation_id"]), (&json!("CASE-7"), &json!("CASE-1")), "{line}");
-    assert_eq!(request["request_id"].as_str().unwrap().len(), 32, "{line}");
+    assert_eq!(request["request_id"].as_str().unwrap().len(), 36, "{line}");
+    assert_eq!(request["attempt"], 7, "{line}");
     assert_ne!(request["actor"].as_str().unwrap(), "owner", "{line}");
 }
 

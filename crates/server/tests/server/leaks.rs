@@ -10,6 +10,21 @@ use crate::wire::Call;
 /// What every planted word begins with; each place has a word of its own.
 const MARK: &str = "m4rk3r";
 
+/// Names and values that a client itself got wrong, which its answer may repeat: what it called a field, a kind, a path.
+const ECHOED: [&str; 11] = [
+    "m4rk3r-host",
+    "m4rk3r-field-value",
+    "m4rk3r-field",
+    "m4rk3r-type",
+    "m4rk3r-query",
+    "m4rk3r-media",
+    "m4rk3r-path",
+    "m4rk3r-incident",
+    "m4rk3r-kind",
+    "m4rk3r-class",
+    "m4rk3r-id",
+];
+
 /// A running server, and what the calls below are about.
 struct Scene {
     stage: Stage,
@@ -27,7 +42,15 @@ struct Scene {
 
 /// A claim with a planted word in every field that holds content.
 fn planted(id: &str) -> Value {
-    let more = json!({ "request": { "iban": "m4rk3r-request" }, "businessKey": "BKEY-1", "worker": "w-1" });
+    // Names are shown to people, so only what looks like a secret, a payload or a person is taken out of them.
+    let more = json!({
+        "request": { "iban": "m4rk3r-request" },
+        "businessKey": "BKEY-1 password=m4rk3r-business",
+        "worker": "m4rk3r-worker@host-7.example.com",
+        "processInstanceKey": "PIK-7 {\"iban\": \"m4rk3r-instance\"}",
+        "elementId": "Bearer m4rk3r-element",
+        "declare": { "class": "external-command", "dependsOn": "notice-service secret=m4rk3r-depends" },
+    });
     merged(&claim(id), &more)
 }
 
@@ -35,7 +58,7 @@ fn planted(id: &str) -> Value {
 fn said() -> Value {
     let detail = "refused with password=m4rk3r-password and Bearer m4rk3r-bearer by mail of m4rk3r-mail@example.com: \
                   value 'm4rk3r-quoted' {\"iban\": \"m4rk3r-payload\"}";
-    json!({ "dependency": "notice-service", "detail": detail })
+    json!({ "dependency": "notice-service token=m4rk3r-dependency", "detail": detail })
 }
 
 impl Scene {
@@ -63,6 +86,14 @@ impl Scene {
         let unsure = server.granted(&planted("UNSURE"));
         server.record(&unsure, "unknown", &said()).ok();
         let unsure = server.incident(&unsure);
+        // Why a duplicate is accepted is a text that a person writes into a declaration.
+        let declare = json!({
+            "class": "human-notification", "attemptsMax": 1,
+            "onUnknown": { "acceptDuplicate": "password=m4rk3r-because" },
+        });
+        let letter = server.granted(&merged(&planted("LETTER"), &json!({ "kind": "letter.send", "declare": declare })));
+        server.record(&letter, "unknown", &said()).ok();
+        server.incident(&letter);
         let payment = server.granted(&payment("PAID"));
         Self { stage, server, reader, stranger, open, done, released, unsure, payment }
     }
@@ -159,13 +190,18 @@ fn nothing_that_was_planted_is_found() {
     provoked.extend(scene.break_the_database());
     for (code, body) in &provoked {
         let hides = code.descriptor().visibility != Visibility::External;
-        assert!(!hides || !body.to_string().contains(MARK), "{body}");
+        // A client is told what is wrong with what it sent; a payload or a secret is in no answer, whatever its code.
+        let told = ECHOED.iter().fold(body.to_string(), |text, word| text.replace(word, ""));
+        assert!(!(if hides { body.to_string() } else { told }).contains(MARK), "{body}");
     }
     for (path, text) in scene.shown() {
-        assert!(!text.contains(MARK), "{path}: {text}");
+        // Evidence is a reference that someone gave for people; it is a line of the story.
+        assert!(!text.replace("m4rk3r-evidence", "").contains(MARK), "{path}: {text}");
     }
     // Evidence and why are references that people gave for people; payloads and secrets are nowhere.
-    let timeline = scene.server.get(&format!("/v1/operations/{}/timeline", scene.done.operation)).text();
+    let timeline = scene.server.get(&format!("/v1/operations/{}/timeline", scene.done.operation)).ok();
+    // What its caller calls an operation, its case and its process is shown as it was given: it is searched by that.
+    let timeline = timeline["events"].to_string();
     assert!(!timeline.replace("m4rk3r-evidence", "").contains(MARK), "{timeline}");
     let log = scene.server.log();
     assert!(log.contains("PROGRAMMING_INVARIANT_VIOLATED") && log.contains("DATABASE_BUSY"), "{log}");

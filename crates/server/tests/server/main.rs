@@ -11,10 +11,12 @@
 //! | `one_ledger` | a command finds the ledger that was meant, and makes no other |
 //! | `gateway_try`, `examples` | a route's promise, seen from outside |
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
+//! | `pages` | what a person without a token can read |
+//! | `notify` | a webhook and the log hear of every incident |
 //! | `traces` | spans with the operation, in the caller's trace |
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
-//! | `stage`, `wire`, `description`, `seen` | how the tests reach all that |
+//! | `stage`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod archive;
@@ -38,9 +40,13 @@ mod kinds;
 mod leaks;
 mod leaks_constructed;
 mod named_server;
+mod notify;
 mod one_ledger;
 mod openapi;
 mod operations;
+mod pages;
+#[path = "../shared/receiver.rs"]
+mod receiver;
 mod records;
 mod run;
 mod run_full_disk;

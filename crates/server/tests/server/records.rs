@@ -193,3 +193,24 @@ fn an_attempt_of_a_kind_that_is_gone_still_says_what_happened() {
     let standing = server.record(&granted, "complete", &json!({ "evidence": "NTC-991" })).ok();
     assert_eq!(standing["status"], "COMPLETED", "{standing}");
 }
+
+#[test]
+fn an_attempt_that_failed_for_good_says_what_must_be_repaired() {
+    let stage = Stage::new();
+    let server = stage.serve(&[]);
+    for needs in ["DATA_REPAIR", "PROCESS_MIGRATION"] {
+        let granted = server.granted(&claim(needs));
+        let failed = json!({ "final": true, "category": "INVALID_WORKER_CONTRACT", "needs": needs });
+        server.record(&granted, "fail", &failed).ok();
+        let incident = server.get(&format!("/v1/incidents/{}", server.incident(&granted))).ok();
+        assert_eq!((&incident["needs"], &incident["safeToRetry"]), (&json!(needs), &json!(true)), "{incident}");
+    }
+    let granted = server.granted(&claim("OPEN"));
+    for wrong in [
+        json!({ "category": "RATE_LIMITED", "needs": "DATA_REPAIR" }),
+        json!({ "final": true, "code": "NO", "needs": "DATA_REPAIR" }),
+        json!({ "final": true, "category": "PERMISSION", "needs": "LUCK" }),
+    ] {
+        server.record(&granted, "fail", &wrong).problem(400, "REQUEST_BODY_INVALID");
+    }
+}
