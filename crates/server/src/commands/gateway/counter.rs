@@ -37,7 +37,8 @@ impl Counter {
             Error::new(DOWNSTREAM_UNAVAILABLE, format!("--effects: {} {what}", self.address))
                 .hint("name an address that answers GET with the number of effects, or leave --effects out")
         };
-        let request = Request::get(self.address.clone()).body(Full::<Bytes>::default());
+        // A connection each: one that its server has closed since the last count would be an error.
+        let request = Request::get(self.address.clone()).header("connection", "close").body(Full::<Bytes>::default());
         let request = request.map_err(|_| failed("is not an address"))?;
         let answer = self.web.request(request).await.map_err(|cause| failed("does not answer").caused_by(cause))?;
         if !answer.status().is_success() {
