@@ -277,7 +277,7 @@ mod tests {
         let prefix = folder.path().join("onefold.db");
         let place = OutcomeFile::reserve(&prefix).unwrap();
         let path = place.path().to_owned();
-        assert_eq!(waiting(&prefix), [path.clone()]);
+        assert_eq!(waiting(&prefix), std::slice::from_ref(&path));
         assert!(unheld(&path).is_none(), "a living run holds its file");
         let large = call(&"x".repeat(100_000));
         place.keep(&large, &call("brief")).unwrap();

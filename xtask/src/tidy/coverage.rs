@@ -15,6 +15,12 @@ struct Evidence<'a> {
     function: Option<&'a str>,
 }
 
+impl Evidence<'_> {
+    fn is_rust(&self) -> bool {
+        std::path::Path::new(self.path).extension().is_some_and(|ending| ending == "rs")
+    }
+}
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(page) = tree.file(COVERAGE) else {
         return vec![finding(1, "the page is missing".to_owned(), "write a row per section of the source texts")];
@@ -40,7 +46,7 @@ fn not_shown(row: &str, tree: &Tree) -> Vec<(String, &'static str)> {
     let [_, built, shown] = cells[..] else { return Vec::new() };
     let mut found = Vec::new();
     let mut runs = false;
-    for evidence in evidence(shown).filter(|evidence| evidence.path.ends_with(".rs")) {
+    for evidence in evidence(shown).filter(Evidence::is_rust) {
         match evidence.function {
             None => found.push((
                 format!("{} is a file, and no test", evidence.path),

@@ -262,7 +262,9 @@ impl World {
         state.workers[usize::from(worker)].phase = match phase {
             // It sent something, whatever it says: it may still hear the provider's answer.
             Phase::Reported(..) => phase,
-            _ => Phase::GaveBack(grant),
+            Phase::Idle | Phase::Unanswered(_) | Phase::Holding(..) | Phase::Sent(..) | Phase::GaveBack(_) => {
+                Phase::GaveBack(grant)
+            }
         };
     }
 

@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn an_answer_with_two_ends_is_refused() {
-        let rows: [(u16, &[(&str, &str)], bool); 12] = [
+        type Headers = &'static [(&'static str, &'static str)];
+        let rows: [(u16, Headers, bool); 12] = [
             (200, &[("content-length", "5")], true),
             (200, &[("content-length", "5"), ("content-length", "5")], true),
             (200, &[("content-length", "5, 5")], true),
