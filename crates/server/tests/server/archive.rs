@@ -85,7 +85,7 @@ fn a_damaged_line_is_told_and_the_others_are_shown() {
 fn the_api_archives_what_it_deletes() {
     let stage = settled();
     let server = stage.serve(&["--archive", "kept"]);
-    assert_eq!(server.post("/v1/prune", &json!({})).ok()["operations"], 2);
+    assert_eq!(server.post("/v1/prune", &json!({ "dryRun": false })).ok()["operations"], 2);
     let read = stage.run(&["archive", "show", "kept", "--json"]).json();
     assert_eq!(names(&read).iter().filter(|name| **name == "operation").count(), 2, "{read}");
 }
@@ -107,7 +107,7 @@ fn a_clock_that_jumped_ahead_deletes_nothing_until_it_is_confirmed() {
         );
     }
     let server = stage.serve(&[]);
-    server.post("/v1/prune", &json!({})).problem(503, "CLOCK_NOT_CONFIRMED");
+    server.post("/v1/prune", &json!({ "dryRun": false })).problem(503, "CLOCK_NOT_CONFIRMED");
     let again = merged(&claim("CASE-2"), &json!({ "attemptId": crate::stage::attempt() }));
     assert_eq!(server.claim(&again)["claim"], "replay");
     drop(server);
