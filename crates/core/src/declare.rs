@@ -255,6 +255,7 @@ mod tests {
             ),
             ("[kind.k]\nclass = \"pure\"\nretention = { id = \"1d\", redelivery = \"2d\" }", ":1:7:", "raise"),
             ("[kind.k\nclass", ":1:", ""),
+            ("[[kind]]\nname = \"k\"\nclass = \"pure\"", ":1:", "write [kind.\"NAME\"]"),
         ];
         for (text, at, hint) in rows {
             let shown = kinds("x.toml", text).unwrap_err().to_string();

@@ -20,7 +20,7 @@
 //! let ledger = Ledger::open(Sqlite::open(path, onefold::sqlite_options()).await?, Settings::default())?;
 //! let notices = ledger.kind(
 //!     Kind::external_command("notice.issue-formal")
-//!         .on_unknown(Ask::with(|asked| async move { find_notice(asked.key()).await }).settle(Duration::from_secs(900)))
+//!         .on_unknown(Ask::with(|asked| async move { find_notice(asked.key()).await }).settle(Duration::from_mins(15)))
 //!         .deadline(Duration::from_secs(10))
 //!         .depends_on("notice-service"),
 //! )?;
@@ -52,6 +52,20 @@
 //! ```
 //! use onefold::{Kind, Ledger, Once, OperationId, Settings, Sqlite};
 //!
+//! #[derive(serde::Serialize)]
+//! struct Order { number: u64 }
+//!
+//! impl Order {
+//!     fn id(&self) -> OperationId {
+//!         OperationId::parse(&format!("ORDER-{}", self.number)).expect("a number makes a valid id")
+//!     }
+//! }
+//!
+//! /// Your statements, on your connection.
+//! async fn create_order(_tx: &mut sqlx::SqliteConnection, order: &Order) -> Result<u64, onefold::Error> {
+//!     Ok(order.number)
+//! }
+//!
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
@@ -59,18 +73,14 @@
 //! let store = Sqlite::open(path, onefold::sqlite_options()).await?;
 //! let ledger = Ledger::open(store.clone(), Settings::default())?;
 //! let orders = ledger.kind(Kind::local("order.place"))?;
+//! let order = Order { number: 17 };
 //!
 //! let mut tx = store.begin().await?;
-//! let placed = orders
-//!     .operation(OperationId::parse("ORDER-17")?)
-//!     .once_in(&mut tx, &"two chairs", async |tx| -> Result<u64, onefold::Error> {
-//!         // your statements, on your connection
-//!         # let _ = tx;
-//!         Ok(17)
-//!     })
-//!     .await?;
+//! match orders.operation(order.id()).once_in(&mut tx, &order, async |tx| create_order(tx, &order).await).await? {
+//!     Once::Performed(confirmation) | Once::Replayed(confirmation) => assert_eq!(confirmation, 17),
+//!     Once::InFlight { .. } | Once::Conflict => panic!("nobody else has this id"),
+//! }
 //! tx.commit().await?;
-//! assert_eq!(placed, Once::Performed(17));
 //! # ledger.shutdown(onefold::Shutdown::Now).await;
 //! # Ok(())
 //! # }

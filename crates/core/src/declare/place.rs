@@ -43,10 +43,32 @@ impl<'a> Place<'a> {
     pub fn malformed(&self, cause: &toml::de::Error) -> Error {
         let span = cause.span().unwrap_or(0..0);
         let shown = self.show(span, cause.message());
-        match misspelt(cause.message()) {
-            Some(meant) => Error::new(DECLARATION_INVALID, shown).hint(format!("did you mean `{meant}`?")),
-            None => Error::new(DECLARATION_INVALID, shown),
+        let hint = misspelt(cause.message())
+            .map(|meant| format!("did you mean `{meant}`?"))
+            .or_else(|| self.wrong_brackets(cause.message()));
+        let error = Error::new(DECLARATION_INVALID, shown);
+        match hint {
+            Some(hint) => error.hint(hint),
+            None => error,
         }
+    }
+
+    /// What to write for `[[kind]]`, where TOML has a table for each name, and for `[route]`, where it has a list.
+    fn wrong_brackets(&self, message: &str) -> Option<String> {
+        let header = |name: &str, open: &str, close: &str| {
+            self.text.lines().any(|line| {
+                let inner = line.trim().strip_prefix(open).and_then(|rest| rest.split_once(close));
+                inner.is_some_and(|(inner, _)| inner.trim() == name)
+            })
+        };
+        if message.contains("invalid type: sequence, expected a map") {
+            let name = ["kind", "dependency"].into_iter().find(|name| header(name, "[[", "]]"))?;
+            return Some(format!(
+                "write [{name}.\"NAME\"] for each {name}: its name stands in the brackets, and there is no `name` key"
+            ));
+        }
+        let listed = message.contains("expected a sequence") && header("route", "[", "]");
+        listed.then(|| "write [[route]], in double brackets, for each route".to_owned())
     }
 }
 

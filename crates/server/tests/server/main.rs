@@ -16,6 +16,7 @@
 //! | `traces` | spans with the operation, in the caller's trace |
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
+//! | `snippets` | every snippet of the README and the guides |
 //! | `stage`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
@@ -55,6 +56,7 @@ mod run_unknown;
 mod scrape;
 mod seen;
 mod shown;
+mod snippets;
 #[path = "../shared/stage.rs"]
 mod stage;
 mod traces;
