@@ -91,7 +91,8 @@ impl Shell {
         }
         self.serves = true;
         self.perform(&format!("exec {command}"), "& SERVER=$!");
-        until("a page's server says that it serves", || self.printed().contains("Try next"));
+        let said = |text: &str| self.printed().contains(text);
+        until("a page's server serves, or says why it does not", || said("Try next") || said("error: "));
         self.printed()
     }
 
