@@ -20,7 +20,7 @@ use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Attempt, Entry, Note, Transition};
 use onefold_core::operation::{KindName, OperationKey};
-use onefold_core::ports::{Clock, Hold, Pinned, Random, Store, Token};
+use onefold_core::ports::{BoxFuture, Clock, Hold, Pinned, Random, Store, Token};
 
 use crate::harness::Harness;
 
@@ -167,6 +167,18 @@ impl Store for Model {
             return Err(Error::new(DATABASE_IN_USE, format!("somebody runs as {installation:?}")));
         }
         Ok(Hold::Alone(Box::new(Name { data: Arc::clone(&self.data), name: installation.to_owned() })))
+    }
+
+    fn remember(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        self.remember()
+    }
+
+    fn finish(&self) -> BoxFuture<'_, Result<()>> {
+        self.remember()
     }
 }
 

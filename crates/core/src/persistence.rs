@@ -3,11 +3,13 @@
 //! A port never shows its driver's error. A store or a repository turns it into a [`Fault`], and one
 //! [`Constraints`] map of the application turns that into a registry error.
 
+pub mod backup;
 pub mod columns;
 mod conflict;
 mod constraints;
 mod fault;
 mod granted;
+pub mod position;
 mod rerun;
 
 pub use conflict::{

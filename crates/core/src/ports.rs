@@ -224,6 +224,15 @@ pub trait Store: Act + Keep + Look + Share + Tell + 'static {
     fn keyring(&self) -> Arc<Keyring>;
     /// Takes an installation's name, where a store can tell whether a living process has it; refused while one has.
     fn hold(&self, installation: &str) -> Result<Hold>;
+    /// Remembers outside the database how far it has come, where something was written since; called about once a second.
+    ///
+    /// Refused with `LEDGER_WENT_BACK` once the database under this process is no longer the one it opened; from then on
+    /// every step is refused so.
+    fn remember(&self) -> BoxFuture<'_, Result<()>>;
+    /// Writes something that takes room and that nobody sees: whether an operation could be claimed now.
+    fn probe(&self) -> BoxFuture<'_, Result<()>>;
+    /// Called when nothing is under way any more: folds everything into its place, and remembers how far it came.
+    fn finish(&self) -> BoxFuture<'_, Result<()>>;
 }
 
 /// An installation's name, taken.

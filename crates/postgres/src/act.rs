@@ -36,6 +36,7 @@ impl Act for Postgres {
 impl Postgres {
     /// Everything that is lost on the way is asked for again: attempt ids make that safe.
     async fn commit(&self, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
+        self.inner.track.check()?;
         let granted = self.take_granted(steps);
         let mut tries = self.tries();
         loop {

@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use onefold_core::error::{
@@ -38,11 +38,27 @@ pub(crate) struct Connected {
     in_use: Arc<AtomicU32>,
     /// Whether every session so far was begun by the connection that uses it.
     named: Arc<AtomicBool>,
+    /// Commits of this process that may have changed something.
+    pub(crate) commits: Commits,
+}
+
+/// Counts commits, each after it is durable.
+#[derive(Clone, Default)]
+pub(crate) struct Commits(Arc<AtomicU64>);
+
+impl Commits {
+    pub(crate) fn count(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn counted(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Connected {
     pub(crate) fn new(pool: PgPool, named: Arc<AtomicBool>) -> Self {
-        Self { pool, in_use: Arc::default(), named }
+        Self { pool, in_use: Arc::default(), named, commits: Commits::default() }
     }
 
     /// Whether a statement may have a name: only where the next one surely runs in the same session.
@@ -61,7 +77,7 @@ impl Connected {
     }
 
     async fn begin_with(&self, sql: &'static str) -> Result<Transaction> {
-        Transaction::begin(self.take().await?, sql).await
+        Transaction::begin(self.take().await?, sql, self.commits.clone()).await
     }
 
     /// The rows of a statement that is a commit of its own.
@@ -71,9 +87,9 @@ impl Connected {
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
         let mut used = self.take().await?;
         if !self.named() {
-            let mut transaction = Transaction::begin(used, PLAIN).await?;
+            let mut transaction = Transaction::begin(used, PLAIN, self.commits.clone()).await?;
             let rows = query.persistent(false).fetch_all(&mut *transaction).await.map_err(translate)?;
-            transaction.commit().await.map_err(translate)?;
+            transaction.end("COMMIT").await.map_err(translate)?;
             return Ok(rows);
         }
         let rows = query.fetch_all(&mut *used.connection).await;
@@ -147,23 +163,27 @@ impl Drop for Used {
 /// A transaction of our own. Dropped before its end, it ends with its connection.
 pub(crate) struct Transaction {
     used: Used,
+    commits: Commits,
 }
 
 impl Transaction {
-    async fn begin(mut used: Used, sql: &'static str) -> Result<Self> {
+    async fn begin(mut used: Used, sql: &'static str, commits: Commits) -> Result<Self> {
         sqlx::raw_sql(sql).execute(&mut *used.connection).await.map_err(translate)?;
-        Ok(Self { used })
+        Ok(Self { used, commits })
     }
 
     pub(crate) async fn commit(self) -> sqlx::Result<()> {
-        self.end("COMMIT").await
+        let commits = self.commits.clone();
+        self.end("COMMIT").await?;
+        commits.count();
+        Ok(())
     }
 
     pub(crate) async fn rollback(self) -> sqlx::Result<()> {
         self.end("ROLLBACK").await
     }
 
-    async fn end(mut self, sql: &'static str) -> sqlx::Result<()> {
+    pub(crate) async fn end(mut self, sql: &'static str) -> sqlx::Result<()> {
         sqlx::raw_sql(sql).execute(&mut *self.used.connection).await?;
         self.used.answered = true;
         Ok(())

@@ -116,6 +116,7 @@ impl Postgres {
             }
             rows => (rows?, false),
         };
+        self.inner.connected.commits.count();
         self.reach(fresh, FaultPoint::AfterClaimCommit, FaultPoint::AfterRecordCommit);
         Ok((fresh.understand(&rows, self)?, busy))
     }

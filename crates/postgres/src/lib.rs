@@ -10,6 +10,8 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | connects: limits, migrations, keys |
+//! | `position` | how far the ledger has come, and whether the database still is that ledger |
+//! | `backup` | a copy of the ledger, made and restored |
 //! | `migrate` | which migrations a schema has, and the missing ones |
 //! | `connected` | connections, transactions, and trying again within bounds |
 //! | `session` | whether statements may have names |
@@ -28,6 +30,7 @@
 //! | `error` | SQLSTATEs and the registry |
 
 mod act;
+mod backup;
 mod clock;
 mod connected;
 mod error;
@@ -39,6 +42,7 @@ mod lost;
 mod migrate;
 mod once;
 mod open;
+mod position;
 mod prune;
 mod row;
 mod session;
@@ -62,6 +66,7 @@ pub use transaction::Tx;
 
 use clock::StoreClock;
 use connected::Connected;
+use position::Track;
 use sql::Sql;
 
 /// The PostgreSQL store. Cheap to clone; clones share their connections.
@@ -74,6 +79,8 @@ struct Inner {
     connected: Connected,
     sql: Sql,
     clock: StoreClock,
+    /// How far the ledger has come.
+    track: Track,
     granted: Mutex<Granted>,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,

@@ -99,6 +99,20 @@ impl Store for Postgres {
     fn hold(&self, installation: &str) -> Result<Hold> {
         Ok(Self::take_name(installation))
     }
+
+    fn remember(&self) -> BoxFuture<'_, Result<()>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move { store.raise_mark().await }))
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move { store.take_room().await }))
+    }
+
+    fn finish(&self) -> BoxFuture<'_, Result<()>> {
+        self.remember()
+    }
 }
 
 impl Postgres {

@@ -28,6 +28,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
     Migration { version: 3, name: "create_functions", sql: include_str!("../migrations/0003_create_functions.sql") },
     Migration { version: 4, name: "create_telling", sql: include_str!("../migrations/0004_create_telling.sql") },
+    Migration { version: 5, name: "create_position", sql: include_str!("../migrations/0005_create_position.sql") },
 ];
 
 /// What a schema lacks, without changing it; one that a newer version has migrated is refused.

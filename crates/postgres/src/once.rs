@@ -29,6 +29,7 @@ impl Transact for Postgres {
         wait: Duration,
     ) -> BoxFuture<'a, Result<Entered>> {
         Box::pin(async move {
+            self.inner.track.check()?;
             if !self.take_operation(connection, &request.key, wait).await.map_err(run_again)? {
                 return Ok(Entered::InFlight { retry_after: LOOK_AGAIN });
             }

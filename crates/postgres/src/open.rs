@@ -1,5 +1,6 @@
 //! Connecting: limits, migrations, keys.
 
+use std::path::PathBuf;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +8,10 @@ use std::time::Duration;
 use onefold_core::clock::ClockHistory;
 use onefold_core::error::{CONFIGURATION_INVALID, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
+use onefold_core::persistence::position::{Generation, LedgerState};
 use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
+use onefold_files::PositionFile;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 
@@ -16,6 +19,7 @@ use crate::clock::{StoreClock, Time, read_history, write_history};
 use crate::connected::Connected;
 use crate::error::translate;
 use crate::migrate::{self, Migration};
+use crate::position::{self, Track};
 use crate::session::Session;
 use crate::sql::Sql;
 use crate::{Inner, Postgres, row};
@@ -43,6 +47,9 @@ pub struct Options {
     pub answer_wait: Duration,
     /// How long a batch is tried again after contention, a lost connection or a failover.
     pub try_for: Duration,
+    /// The file in which this process remembers how far the ledger has come, so that a database that went back is
+    /// refused at the next start; without it nothing is remembered here.
+    pub position: Option<PathBuf>,
 }
 
 /// Whether statements may have names, which spares the server parsing and planning them each time.
@@ -70,12 +77,22 @@ impl Options {
             connection_wait: Duration::from_secs(10),
             answer_wait: Duration::from_secs(15),
             try_for: Duration::from_secs(10),
+            position: None,
         }
     }
 }
 
+/// What connections are called in the server's list.
+const APPLICATION: &str = "onefold";
+
+/// The same for a schema, so that a restore sees who uses it. The server keeps 63 bytes.
+pub(crate) fn application_of(schema: Option<&str>) -> String {
+    let name = schema.map_or_else(|| APPLICATION.to_owned(), |schema| format!("{APPLICATION} {schema}"));
+    name.chars().take(63).collect()
+}
+
 /// Whatever the database's default is: starters that waited for each other must see what was done.
-const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+pub(crate) const READ_COMMITTED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 impl Postgres {
     /// Connects, and creates and migrates the ledger's tables as needed.
@@ -83,7 +100,7 @@ impl Postgres {
     /// A database that cannot be reached or written, or that a newer version has migrated, is refused with what to do
     /// about it.
     pub async fn open(url: &str, options: Options) -> Result<Self> {
-        let (connect, address) = parse(url)?;
+        let (connect, address) = parse(url, options.schema.as_deref())?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let probed = Self::detached(in_time(options.clone(), Session::probe(connect, options.clone())));
         let session = probed.await.map_err(|error| naming(&address, &error))?;
@@ -96,11 +113,12 @@ impl Postgres {
             .test_before_acquire(false)
             .after_connect(move |connection, _| watch(connection))
             .connect_lazy_with(session.connect.clone());
-        let prepared = Self::detached(prepare(session.connect.clone(), options.clone()));
-        let Prepared { keyring, now, history } = prepared.await.map_err(|error| naming(&address, &error))?;
+        let prepared = Box::pin(Self::detached(prepare(session.connect.clone(), options.clone())));
+        let Prepared { keyring, now, history, track } = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
             connected: Connected::new(pool, session.named),
             sql,
+            track,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now, history),
             granted: std::sync::Mutex::default(),
             faults: Arc::clone(&options.faults),
@@ -113,7 +131,7 @@ impl Postgres {
 
     /// What the schema holds. Nothing is changed.
     pub async fn contents(url: &str, options: Options) -> Result<Contents> {
-        let (connect, address) = parse(url)?;
+        let (connect, address) = parse(url, options.schema.as_deref())?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let contents = Self::detached(in_time(options.clone(), async move {
             let mut connection = connect.connect().await.map_err(translate)?;
@@ -125,7 +143,7 @@ impl Postgres {
 
     /// The migrations that opening this database would apply. Nothing is changed.
     pub async fn missing_migrations(url: &str, options: Options) -> Result<Vec<Migration>> {
-        let (connect, address) = parse(url)?;
+        let (connect, address) = parse(url, options.schema.as_deref())?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let missing = Self::detached(in_time(options, async move {
             let mut connection = connect.connect().await.map_err(translate)?;
@@ -142,21 +160,22 @@ impl Postgres {
 }
 
 /// The driver's options, and the address for people.
-fn parse(url: &str) -> Result<(PgConnectOptions, String)> {
+pub(crate) fn parse(url: &str, schema: Option<&str>) -> Result<(PgConnectOptions, String)> {
     let connect = PgConnectOptions::from_str(url).map_err(|_| {
         // What is wrong may stand beside a password, so it is not repeated.
         Error::new(CONFIGURATION_INVALID, "the database's address cannot be read")
             .hint("write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE; special characters percent-encoded")
     })?;
     // PgBouncer refuses start-up parameters that it does not know, and no number here has a fraction.
-    let connect = connect.extra_float_digits(None).application_name("onefold").disable_statement_logging();
+    let connect =
+        connect.extra_float_digits(None).application_name(&application_of(schema)).disable_statement_logging();
     let database = connect.get_database().unwrap_or_else(|| connect.get_username());
     let address = format!("postgres://{}:{}/{database}", connect.get_host(), connect.get_port());
     Ok((connect, address))
 }
 
 /// A schema's name goes into statements as it is.
-fn checked_schema(schema: Option<&str>) -> Result<Option<&str>> {
+pub(crate) fn checked_schema(schema: Option<&str>) -> Result<Option<&str>> {
     let shaped = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
@@ -171,7 +190,7 @@ fn checked_schema(schema: Option<&str>) -> Result<Option<&str>> {
 }
 
 /// A failure while a database is opened names it, wherever it came from.
-fn naming(address: &str, error: &Error) -> Error {
+pub(crate) fn naming(address: &str, error: &Error) -> Error {
     let native = error.native();
     let named = Error::new(error.code(), format!("{address}: {}", error.detail())).hint(error.next_step());
     let named = match native {
@@ -181,28 +200,26 @@ fn naming(address: &str, error: &Error) -> Error {
     named.caused_by(error.share())
 }
 
-/// Migrates, loads the keys and hears the server's time, on a connection of its own and in one transaction: a session
-/// may be lent.
 /// What an opened database is used with.
 struct Prepared {
     keyring: Keyring,
     now: Timestamp,
     history: ClockHistory,
+    track: Track,
 }
 
+/// Migrates, loads the keys and hears the server's time, on a connection of its own and in one transaction: a session
+/// may be lent.
 async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared> {
-    let schema = options.schema.as_deref();
-    let sql = Sql::new(schema);
+    let sql = Sql::new(options.schema.as_deref());
     let opening = async {
         let mut connection = connect.connect().await.map_err(translate)?;
         let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
-        migrate::migrate(&mut transaction, &sql, schema, options.clock.now()).await?;
-        let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
-        let now = match options.time {
-            Time::Server => row::time(&found, 0)?,
-            Time::Clock => options.clock.now(),
-        };
-        let keyring = load_keyring(&mut transaction, &sql, &options, now).await?;
+        // Before anything is made: a ledger that is gone must not come back as an empty one.
+        if let Some(refused) = position::setback(&mut transaction, &sql, &options).await? {
+            return Err(refused);
+        }
+        let (keyring, now) = make_ready(&mut transaction, &sql, &options).await?;
         let durable = row::query(&sql.durability).fetch_one(&mut *transaction).await.map_err(translate)?;
         if !row::get::<bool>(&durable, 0)? {
             tracing::warn!(
@@ -210,10 +227,77 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared
             );
         }
         let history = read_history(&mut transaction, &sql.clock_history).await?;
+        let state = position::state(&mut transaction, &sql).await?;
         transaction.commit().await.map_err(translate)?;
-        Ok(Prepared { keyring, now, history })
+        Ok(Prepared { keyring, now, history, track: remembered(&state, &options)? })
     };
     in_time(options.clone(), opening).await
+}
+
+/// Remembers where a ledger stands that was just opened.
+fn remembered(state: &LedgerState, options: &Options) -> Result<Track> {
+    let no_generation = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "the ledger has no generation");
+    let present = state.position().ok_or_else(no_generation)?;
+    let file = options.position.as_ref().map(PositionFile::at);
+    if let Some(file) = &file
+        && file.read()? != Some(present)
+    {
+        file.raise(&present)?;
+    }
+    Ok(Track::new(file, present))
+}
+
+/// Brings the schema to this version, with a key and a generation.
+pub(crate) async fn make_ready(
+    transaction: &mut PgConnection,
+    sql: &Sql,
+    options: &Options,
+) -> Result<(Keyring, Timestamp)> {
+    migrate::migrate(transaction, sql, options.schema.as_deref(), options.clock.now()).await?;
+    let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
+    let now = match options.time {
+        Time::Server => row::time(&found, 0)?,
+        Time::Clock => options.clock.now(),
+    };
+    let keyring = load_keyring(transaction, sql, options, now).await?;
+    if position::state(transaction, sql).await?.generations.is_empty() {
+        // Whoever else starts now waits here, and then finds what was begun.
+        position::raise_mark(transaction, sql, 0, now).await?;
+        if position::state(transaction, sql).await?.generations.is_empty() {
+            position::begin_generation(transaction, sql, Generation(options.random.bytes()), now, None).await?;
+        }
+    }
+    Ok((keyring, now))
+}
+
+/// Begins a new generation of the ledger in this database, if it is not the one that was last seen.
+pub(crate) async fn accept(url: &str, options: Options, who: &str, why: &str) -> Result<Option<Error>> {
+    let (connect, address) = parse(url, options.schema.as_deref())?;
+    let sql = Sql::new(checked_schema(options.schema.as_deref())?);
+    let (who, why) = (who.to_owned(), why.to_owned());
+    let accepted = Postgres::detached(in_time(options.clone(), async move {
+        let mut connection = connect.connect().await.map_err(translate)?;
+        let mut transaction = connection.begin_with(READ_COMMITTED).await.map_err(translate)?;
+        let Some(refused) = position::setback(&mut transaction, &sql, &options).await? else {
+            return Ok(None);
+        };
+        make_ready(&mut transaction, &sql, &options).await?;
+        let file = options.position.as_ref().map(PositionFile::at);
+        let last = file.as_ref().and_then(|file| file.read().ok().flatten()).map_or(0, |position| position.mark);
+        let now = options.clock.now();
+        position::raise_mark(&mut transaction, &sql, last, now).await?;
+        let generation = Generation(options.random.bytes());
+        position::begin_generation(&mut transaction, &sql, generation, now, Some((&who, &why))).await?;
+        row::query(&sql.accept_copy).execute(&mut *transaction).await.map_err(translate)?;
+        let state = position::state(&mut transaction, &sql).await?;
+        transaction.commit().await.map_err(translate)?;
+        if let (Some(file), Some(position)) = (file, state.position()) {
+            file.accept(&position)?;
+        }
+        Ok(Some(refused))
+    }));
+    let accepted = accepted.await.map_err(|error| naming(&address, &error))?;
+    Ok(accepted.map(|refused| naming(&address, &refused)))
 }
 
 /// For as long as the database may take to answer.
@@ -228,7 +312,9 @@ async fn in_time<T>(options: Options, work: impl Future<Output = Result<T>>) -> 
 
 async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Options, now: Timestamp) -> Result<Keyring> {
     let mut keys = read_keys(connection, sql).await?;
-    if keys.is_empty() {
+    let in_use = key_ids_in_use(connection, sql).await?;
+    // A key in the place of one that is gone would make every duplicate a conflict.
+    if keys.is_empty() && in_use.is_empty() {
         let mut secret = [0; 32];
         secret[..16].copy_from_slice(&options.random.bytes());
         secret[16..].copy_from_slice(&options.random.bytes());
@@ -238,9 +324,18 @@ async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Option
         write_history(connection, sql, ClockHistory { confirmed: now, candidate: None }).await?;
         keys = read_keys(connection, sql).await?;
     }
-    let mut keys = keys.into_iter();
-    let current = keys.next().ok_or_else(|| Error::new(DATABASE_UNAVAILABLE, "the database has no fingerprint key"))?;
-    Ok(Keyring::new(current, keys.collect()))
+    Keyring::complete(keys, &in_use)
+}
+
+/// The keys that the oldest and the newest operations were made with; all of them would take a scan.
+async fn key_ids_in_use(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<KeyId>> {
+    let rows = row::query(&sql.key_ids_in_use).fetch_all(connection).await.map_err(translate)?;
+    rows.iter().map(|found| key_id(row::get(found, 0)?)).collect()
+}
+
+fn key_id(stored: i64) -> Result<KeyId> {
+    let unreadable = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a stored fingerprint key cannot be read");
+    u32::try_from(stored).map(KeyId).map_err(|_| unreadable())
 }
 
 async fn read_keys(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<FingerprintKey>> {
@@ -248,9 +343,9 @@ async fn read_keys(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<Finge
     let rows = row::query(&sql.keys).fetch_all(connection).await.map_err(translate)?;
     rows.iter()
         .map(|found| {
-            let id = u32::try_from(row::get::<i64>(found, 0)?).map_err(|_| unreadable())?;
+            let id = key_id(row::get(found, 0)?)?;
             let secret: &[u8] = row::get(found, 1)?;
-            Ok(FingerprintKey::new(KeyId(id), secret.try_into().map_err(|_| unreadable())?))
+            Ok(FingerprintKey::new(id, secret.try_into().map_err(|_| unreadable())?))
         })
         .collect()
 }

@@ -96,6 +96,18 @@ queries! {
     clock_history = "installation/clock_history";
     lock_clock_history = "installation/lock_clock_history";
     confirm_time = "installation/confirm_time";
+    columns = "backup/columns";
+    mark_copy = "backup/mark_copy";
+    in_use = "backup/in_use";
+    key_ids_in_use = "installation/key_ids_in_use";
+    generations = "installation/generations";
+    begin_generation = "installation/begin_generation";
+    position_begun = "installation/position_begun";
+    position = "installation/position";
+    raise_mark = "installation/raise_mark";
+    accept_copy = "installation/accept_copy";
+    take_room = "installation/take_room";
+    give_room_back = "installation/give_room_back";
     session = "installation/session";
     durability = "installation/durability";
     schema_absent = "installation/schema_absent";
@@ -135,6 +147,9 @@ mod tests {
                     "clock",
                     "claim",
                     "settle",
+                    "generations",
+                    "position",
+                    "room",
                 ];
                 assert!(table.iter().any(|table| place.starts_with(&format!("onefold_{table}"))), "{file}: {place}");
             }

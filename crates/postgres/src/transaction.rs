@@ -34,11 +34,15 @@ impl Tx {
         };
         let (store, transaction) = (self.store, self.transaction);
         let lost = match store.answered(async { Ok(transaction.commit().await) }).await {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(())) => {
+                store.inner.connected.commits.count();
+                return Ok(());
+            }
             Ok(Err(cause)) if !leaves_commit_unknown(&cause) => return Err(translate(cause)),
             Ok(Err(cause)) => translate(cause),
             Err(late) => late,
         };
+        store.inner.connected.commits.count();
         Box::pin(store.after_lost_commit(performed.as_deref(), lost)).await
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onefold_core::error::{Class, SHUTTING_DOWN, UNEXPECTED};
+use onefold_core::error::{Class, RESULT_DAMAGED, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::ledger::{
     Claim, ClaimRequest, RecordRequest, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed,
 };
@@ -15,6 +15,7 @@ use onefold_core::{Error, Result};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::meter;
+use crate::readiness::Writes;
 use crate::settings::Settings;
 
 mod lanes;
@@ -35,6 +36,7 @@ struct Alone {
     /// Steps in the last batch: where there was more than one, callers come together and batches serve them better.
     last_batch: AtomicUsize,
     measure: Measure,
+    writes: Writes,
 }
 
 struct Waiting {
@@ -77,6 +79,7 @@ impl Front {
             act: Box::new(move |step| lone_store.act_alone(step)),
             last_batch: AtomicUsize::new(0),
             measure: measure.clone(),
+            writes: Writes::new(Arc::clone(&settings.clock)),
         });
         let reach = Reach { queue: queue.downgrade(), alone: Arc::clone(&alone), measure };
         let (lanes, batch_max) = (store.lanes(), settings.batch_max.max(1));
@@ -140,11 +143,18 @@ impl Front {
         let began = self.alone.measure.begin();
         let answer = (self.alone.act)(step)?;
         self.alone.measure.end(began, 1);
+        self.alone.writes.note(&answer);
+        report_damage(step, &answer);
         match &answer {
             Ok(_) => meter::answered(step, &answer),
             Err(error) => meter::store_error(meter::operation_label(std::slice::from_ref(step)), error),
         }
         Some(answer)
+    }
+
+    /// How writing went lately.
+    pub(crate) fn writes(&self) -> &Writes {
+        &self.alone.writes
     }
 
     /// Says that a grant was not handed over. Called from a destructor, so it must not wait.
@@ -242,6 +252,9 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
         reach.measure.end(began, steps.len());
         match acted {
             Ok(decided) => {
+                for answer in &decided {
+                    reach.alone.writes.note(answer);
+                }
                 for ((step, answer), decided) in steps.iter().zip(answers).zip(decided) {
                     deliver(step, answer, decided, reach);
                 }
@@ -254,6 +267,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
                 stack.push(halves);
             }
             Err(error) => {
+                reach.alone.writes.failed(&error);
                 meter::store_error(meter::operation_label(&steps), &error);
                 for (step, answer) in steps.iter().zip(answers) {
                     deliver(step, answer, Err(error.share()), reach);
@@ -265,6 +279,7 @@ async fn carry<S: Act>(store: &S, batch: Vec<Waiting>, reach: &Reach) {
 
 fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Result<StepAnswer>, reach: &Reach) {
     meter::answered(step, &decided);
+    report_damage(step, &decided);
     let release = match (step, &decided) {
         (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => reach.front().map(|front| {
             let release = ReleaseRequest {
@@ -281,6 +296,16 @@ fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Resu
     if let Some(answer) = answer {
         // Dropped before it is taken, the delivery says that its answer was not handed over.
         let _ = answer.send(Delivery { answer: Some(decided), release });
+    }
+}
+
+/// A row that was changed behind the ledger's back concerns more than the caller who finds it.
+fn report_damage(step: &Step, answer: &Result<StepAnswer>) {
+    if let Err(error) = answer
+        && error.code() == RESULT_DAMAGED
+    {
+        let key = step.key();
+        tracing::error!(error_code = %error.code(), kind = %key.kind, operation_id = %key.id, "stored result is damaged");
     }
 }
 

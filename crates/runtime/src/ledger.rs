@@ -20,7 +20,7 @@ use crate::kind::{Kind, Reconciler, question_required};
 use crate::operation::Operation;
 use crate::recorder::{self, Recorder};
 use crate::settings::Settings;
-use crate::{announcer, pruner, reconciler, sweeper};
+use crate::{announcer, position, pruner, reconciler, sweeper};
 
 /// Kinds a process may declare; they label metrics, so they must stay few.
 const KINDS_MAX: usize = 1_000;
@@ -195,6 +195,7 @@ impl<S: Store> Ledger<S> {
             );
         }
         let mut loops = self.inner.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        loops.push(position::start(self));
         loops.push(sweeper::start(self));
         loops.push(reconciler::start(self));
         loops.push(announcer::start(self));

@@ -22,6 +22,8 @@
 //! | `sweeper`, `reconciler`, `pruner` | the loops |
 //! | `archive` | files of what was pruned |
 //! | `announcer` | says that an incident was opened or closed |
+//! | `position` | remembers once a second how far the ledger has come |
+//! | `readiness` | whether an operation could be claimed now |
 //! | `every` | what these loops share |
 //! | `meter` | the metrics, each named once |
 //! | `settings` | every limit and interval |
@@ -44,7 +46,9 @@ mod operation;
 mod outside;
 mod perform;
 mod performing;
+mod position;
 mod pruner;
+mod readiness;
 mod reconciler;
 mod recorder;
 mod settings;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::effect::EffectClass;
-use onefold_core::error::{CodeName, PROGRAMMING_INVARIANT_VIOLATED, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED};
+use onefold_core::error::{
+    CodeName, PROGRAMMING_INVARIANT_VIOLATED, RESULT_DAMAGED, RESULT_NOT_KEPT, RESULT_UNREADABLE, UNEXPECTED,
+};
 use onefold_core::incident::IncidentId;
 use onefold_core::ledger::{Claim, ClaimRequest, Completion, Entry, Outcome, Replay, Status, StoredResult, decide};
 use onefold_core::operation::OperationKey;
@@ -154,6 +156,9 @@ pub(crate) fn decode<T: DeserializeOwned>(result: &StoredResult) -> Result<T> {
                 RESULT_NOT_KEPT,
                 format!("the operation completed; its result of {bytes} bytes was not kept{there}"),
             ))
+        }
+        StoredResult::Damaged { .. } => {
+            Err(Error::new(RESULT_DAMAGED, "the stored result is not the one that was recorded"))
         }
     }
 }

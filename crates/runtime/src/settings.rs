@@ -25,6 +25,8 @@ pub struct Settings {
     pub journal: Option<Arc<dyn Journal>>,
     /// How long a holder tries to record before the outcome goes to the journal.
     pub record_for: Duration,
+    /// How often it is remembered how far the ledger has come: a database that loses more than that is noticed.
+    pub remember_every: Duration,
     /// How often the sweeper looks.
     pub sweep_every: Duration,
     /// How often due questions are looked for.
@@ -57,6 +59,7 @@ impl Default for Settings {
             tenant: Tenant::default(),
             journal: None,
             record_for: Duration::from_secs(15),
+            remember_every: Duration::from_secs(1),
             sweep_every: Duration::from_secs(5),
             ask_every: Duration::from_secs(1),
             ask_deadline: Duration::from_secs(30),

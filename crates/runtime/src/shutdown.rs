@@ -34,6 +34,9 @@ impl<S: Store> Ledger<S> {
             }
         };
         self.end_loops();
+        if let Err(error) = self.inner.store.finish().await {
+            tracing::warn!(error_code = %error.code(), detail = error.detail(), "the store was not closed cleanly");
+        }
         left
     }
 }

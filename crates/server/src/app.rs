@@ -51,11 +51,13 @@ impl App {
         creation: Creation,
         faults: Arc<dyn Faults>,
     ) -> Result<Self> {
+        if opener == Opener::Server {
+            config.files.make_folder()?;
+        }
         let store = Database::open(config, creation, Arc::clone(&faults)).await?;
         let (files, journal, installation) = match opener {
             Opener::Command => (None, None, None),
             Opener::Server => {
-                config.files.make_folder()?;
                 let name = match config.database {
                     Address::Sqlite(_) => Some(SERVER.to_owned()),
                     Address::Postgres(_) => None,

@@ -11,8 +11,8 @@ use onefold_core::ports::{Faults, NoFaults};
 use onefold_core::{Error, Result};
 
 use crate::commands::{
-    archive, completions, configuration, demo, errors, explain, gateway, incidents, migrate, operations, prune, run,
-    serve, token,
+    accept, archive, backup, completions, configuration, demo, errors, explain, gateway, incidents, migrate,
+    operations, prune, restore, run, serve, token,
 };
 use crate::config::Config;
 use crate::exit::{Exit, complain};
@@ -93,6 +93,12 @@ enum Command {
     Archive(archive::ArchiveArgs),
     /// Bring the database to this version
     Migrate(migrate::MigrateArgs),
+    /// Copy the ledger into a file, while it is used
+    Backup(backup::BackupArgs),
+    /// Put a backup where the ledger is to be
+    Restore(restore::RestoreArgs),
+    /// Accept a ledger that went back or was restored
+    AcceptRestored(accept::AcceptArgs),
     /// Add, list and remove tokens
     Token(token::TokenArgs),
     /// Show every setting and where it came from
@@ -169,6 +175,9 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         | Command::Incidents(_)
         | Command::Prune(_)
         | Command::Migrate(_)
+        | Command::Backup(_)
+        | Command::Restore(_)
+        | Command::AcceptRestored(_)
         | Command::Token(_)
         | Command::Config(_) => {}
     }
@@ -179,6 +188,7 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     let config = Config::load(shared.config.as_deref(), &flags)?;
     let traces = crate::log::start(&config, matches!(command, Command::Serve(_)))?;
     let ended = with_configuration(command, &Context { config, json: shared.json, faults }).await;
+    crate::database::finish_all().await;
     if let Some(traces) = traces {
         traces.end().await;
     }
@@ -195,6 +205,9 @@ async fn with_configuration(command: Command, context: &Context) -> Result<ExitC
         Command::Incidents(args) => incidents::incidents(context, args).await,
         Command::Prune(args) => prune::prune(context, &args).await,
         Command::Migrate(args) => migrate::migrate(context, &args).await,
+        Command::Backup(args) => backup::backup(context, &args).await,
+        Command::Restore(args) => restore::restore(context, &args).await,
+        Command::AcceptRestored(args) => accept::accept(context, &args).await,
         Command::Token(args) => token::token(context, args).await,
         Command::Config(args) => Ok(configuration::configuration(context, &args)),
         Command::Demo(_)

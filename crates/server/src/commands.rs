@@ -1,6 +1,8 @@
 //! A file a command.
 
+pub(crate) mod accept;
 pub(crate) mod archive;
+pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod configuration;
 pub(crate) mod demo;
@@ -11,6 +13,7 @@ pub(crate) mod incidents;
 pub(crate) mod migrate;
 pub(crate) mod operations;
 pub(crate) mod prune;
+pub(crate) mod restore;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod token;

@@ -1,6 +1,8 @@
 //! The store behind this binary: an embedded file, or PostgreSQL.
 
-use std::sync::Arc;
+mod copies;
+
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onefold_core::clock::Confirmation;
@@ -80,14 +82,27 @@ impl Database {
     }
 
     async fn connect(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
-        match &config.database {
+        let opened = match &config.database {
             Address::Sqlite(path) => {
-                let options = onefold_sqlite::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
-                Sqlite::open(path, onefold_sqlite::Options { faults, ..options }).await.map(Self::Sqlite)
+                let options = onefold_sqlite::Options { faults, ..sqlite_options() };
+                Box::pin(Sqlite::open(path, options)).await.map(Self::Sqlite)?
             }
             Address::Postgres(url) => {
                 let options = onefold_postgres::Options { faults, ..postgres_options(config) };
-                Postgres::open(url.secret(), options).await.map(Self::Postgres).map_err(at_start)
+                Box::pin(Postgres::open(url.secret(), options)).await.map(Self::Postgres).map_err(at_start)?
+            }
+        };
+        OPENED.lock().unwrap_or_else(PoisonError::into_inner).push(opened.clone());
+        Ok(opened)
+    }
+
+    /// A person accepts the configured database as it is; answers with what was wrong with it, if anything was.
+    pub(crate) async fn accept(config: &Config, who: &str, why: &str) -> Result<Option<Error>> {
+        match &config.database {
+            Address::Sqlite(path) => Sqlite::accept(path, sqlite_options(), who, why).await,
+            Address::Postgres(url) => {
+                let options = postgres_options(config);
+                Postgres::accept(url.secret(), options, who, why).await.map_err(at_start)
             }
         }
     }
@@ -124,6 +139,19 @@ fn may_open(config: &Config, contents: &Contents, creation: Creation) -> Result<
     }
 }
 
+/// What this process opened, so that however a command ends, everything is folded into its place.
+static OPENED: Mutex<Vec<Database>> = Mutex::new(Vec::new());
+
+/// Called at the end of a command that ended by itself.
+pub(crate) async fn finish_all() {
+    let opened = std::mem::take(&mut *OPENED.lock().unwrap_or_else(PoisonError::into_inner));
+    for database in opened {
+        if let Err(error) = database.finish().await {
+            tracing::warn!(error_code = %error.code(), detail = error.detail(), "the store was not closed cleanly");
+        }
+    }
+}
+
 /// A database that does not answer when it is opened: whoever starts a program has no id to try again with.
 fn at_start(error: Error) -> Error {
     let usual = DATABASE_UNAVAILABLE.descriptor().guide.safe_action;
@@ -133,10 +161,15 @@ fn at_start(error: Error) -> Error {
     error
 }
 
-fn postgres_options(config: &Config) -> onefold_postgres::Options {
+pub(crate) fn sqlite_options() -> onefold_sqlite::Options {
+    onefold_sqlite::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+}
+
+pub(crate) fn postgres_options(config: &Config) -> onefold_postgres::Options {
     onefold_postgres::Options {
         schema: config.schema.clone(),
         connections_max: config.database_connections,
+        position: config.files.position(),
         ..onefold_postgres::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
     }
 }
@@ -210,5 +243,8 @@ impl Store for Database {
         name() -> &'static str;
         keyring() -> Arc<Keyring>;
         hold(installation: &str) -> Result<Hold>;
+        remember() -> BoxFuture<'_, Result<()>>;
+        probe() -> BoxFuture<'_, Result<()>>;
+        finish() -> BoxFuture<'_, Result<()>>;
     }
 }

@@ -43,6 +43,7 @@ impl Act for Sqlite {
 
 impl Sqlite {
     fn commit(&self, connection: &Connection, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
+        self.inner.track.check()?;
         let faults = &*self.inner.faults;
         let mut granted = self.inner.granted.lock().unwrap_or_else(PoisonError::into_inner);
         let (answers, fresh) = in_transaction(connection, &self.inner.clock, |connection, now| {

@@ -9,6 +9,9 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | opens the file: limits, pragmas, migrations, keys |
+//! | `position` | how far the ledger has come, and whether the file still is that ledger |
+//! | `backup` | a copy of the ledger, made and restored |
+//! | `rows` | a ledger of any store as rows of a backup |
 //! | `migrate` | which migrations a file has, and the missing ones |
 //! | `connected` | a connection that one thread at a time uses |
 //! | `act` | claim, record, renew, release: a batch in one commit |
@@ -24,6 +27,7 @@
 //! | `error` | result codes and the registry |
 
 mod act;
+mod backup;
 mod clock;
 mod connected;
 mod error;
@@ -33,8 +37,10 @@ mod look;
 mod migrate;
 mod once;
 mod open;
+mod position;
 mod prune;
 mod row;
+mod rows;
 mod share;
 mod sql;
 mod tell;
@@ -46,15 +52,18 @@ use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
 
+pub use backup::Progress;
 pub use error::fault;
 pub use migrate::Migration;
 pub use open::Options;
+pub use rows::{BackupReader, BackupWriter};
 pub use transaction::Tx;
 
 use clock::StoreClock;
 use connected::Connected;
 use onefold_core::persistence::Granted;
 use onefold_core::ports::Faults;
+use position::Track;
 
 /// The embedded store. Cheap to clone; clones share the file.
 #[derive(Clone)]
@@ -64,6 +73,10 @@ pub struct Sqlite {
 
 struct Inner {
     path: std::path::PathBuf,
+    /// Where the file really is, whatever name it was opened by.
+    resolved: std::path::PathBuf,
+    /// How far the ledger has come.
+    track: Track,
     /// The one connection that writes operations.
     writer: Connected,
     /// Reads do not wait for commits.

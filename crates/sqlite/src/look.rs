@@ -72,6 +72,18 @@ impl Store for Sqlite {
     fn hold(&self, installation: &str) -> Result<Hold> {
         Ok(Hold::Alone(Box::new(self.take_name(installation)?)))
     }
+
+    fn remember(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.raise_mark())
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.take_room())
+    }
+
+    fn finish(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(self.fold())
+    }
 }
 
 fn text(value: &str) -> Cell<'_> {

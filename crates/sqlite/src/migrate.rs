@@ -6,6 +6,7 @@ use std::time::Duration;
 use onefold_core::error::DATABASE_TOO_NEW;
 use onefold_core::ports::Contents;
 use onefold_core::{Error, Result, Timestamp};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{opening, translate};
@@ -26,18 +27,25 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
     Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
     Migration { version: 3, name: "create_telling", sql: include_str!("../migrations/0003_create_telling.sql") },
+    Migration { version: 4, name: "create_position", sql: include_str!("../migrations/0004_create_position.sql") },
 ];
 
 /// How long looking at a file waits for whoever is making it.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
+
+/// A connection that folds no log in and deletes none when it is closed: a damaged one must not be lost by looking.
+fn open_to_look(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(connection)
+}
 
 /// What a file lacks, without changing it. A file that is not there lacks everything.
 pub(crate) fn missing(path: &Path) -> Result<Vec<Migration>> {
     if !path.exists() {
         return Ok(MIGRATIONS.to_vec());
     }
-    let connection =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|cause| opening(path, cause))?;
+    let connection = open_to_look(path).map_err(|cause| opening(path, cause))?;
     let begun = connection.table_exists(None, "onefold_migrations").map_err(|cause| opening(path, cause))?;
     let newest = if begun { newest(&connection, path)? } else { 0 };
     Ok(MIGRATIONS.iter().filter(|migration| migration.version > newest).copied().collect())
@@ -49,7 +57,7 @@ pub(crate) fn contents(path: &Path) -> Result<Contents> {
         return Ok(Contents::Nothing);
     }
     let look = || -> rusqlite::Result<Contents> {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let connection = open_to_look(path)?;
         connection.busy_timeout(BUSY_WAIT)?;
         if connection.table_exists(None, "onefold_migrations")? {
             return Ok(Contents::Ledger);

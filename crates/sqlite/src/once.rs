@@ -27,6 +27,7 @@ impl Transact for Sqlite {
         wait: Duration,
     ) -> BoxFuture<'a, Result<Entered>> {
         Box::pin(async move {
+            self.inner.track.check()?;
             if !self.take_write_lock(connection, wait).await? {
                 return Ok(Entered::InFlight { retry_after: LOOK_AGAIN });
             }

@@ -7,8 +7,10 @@ use std::time::Duration;
 use onefold_core::clock::{ClockHistory, JUMP_MAX};
 use onefold_core::error::{DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
+use onefold_core::persistence::position::Generation;
 use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
 use onefold_core::{Error, Result, Timestamp};
+use onefold_files::PositionFile;
 use rusqlite::{Connection, OpenFlags};
 use sqlx::Connection as _;
 use sqlx::SqliteConnection;
@@ -17,6 +19,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use crate::clock::{StoreClock, clock_history};
 use crate::connected::Connected;
 use crate::error::{naming, opening, translate};
+use crate::position::{self, Track};
 use crate::{Inner, Sqlite, migrate, sql};
 
 /// How a file is opened. Every limit has its unit.
@@ -89,6 +92,8 @@ impl Sqlite {
             .connect_lazy_with(connect);
         let inner = Inner {
             path,
+            resolved: opened.resolved,
+            track: opened.track,
             writer: Connected::new(opened.writer),
             reader: Connected::new(opened.reader),
             pool,
@@ -127,6 +132,8 @@ struct Opened {
     keyring: Keyring,
     highest: Timestamp,
     history: ClockHistory,
+    resolved: PathBuf,
+    track: Track,
 }
 
 fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
@@ -134,16 +141,31 @@ fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
 }
 
 fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
-    create_private(path)?;
-    let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    migrate::migrate(&writer, path, options.clock.now())?;
-    let keyring = load_keyring(&writer, options)?;
+    // Before anything is made: a ledger that is gone must not come back as an empty one.
+    let resolved = position::resolve(path);
+    if resolved.exists() {
+        position::one_name(&resolved)?;
+    }
+    if let Some(refused) = position::setback(path, &resolved, options)? {
+        return Err(refused);
+    }
+    let (writer, keyring) = make_ready(path, options)?;
+    let resolved = position::resolve(path);
+    let identity = position::one_name(&resolved)?;
+    let file = PositionFile::beside(&resolved);
+    let state = position::state(&writer)?;
+    let no_generation = || Error::new(DATABASE_UNAVAILABLE, "the ledger has no generation");
+    let present = state.position().ok_or_else(no_generation)?;
+    if file.read()? != Some(present) {
+        file.raise(&present)?;
+    }
     let (highest, history) = read_clock(&writer, options.clock.now())?;
     if let Some(bytes) = options.file_bytes_max {
         writer.pragma_update_and_check(None, "max_page_count", pages(bytes), |_| Ok(())).map_err(translate)?;
     }
     let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    Ok(Opened { writer, reader, keyring, highest, history })
+    let track = Track::new(file, identity, present, &writer)?;
+    Ok(Opened { writer, reader, keyring, highest, history, resolved, track })
 }
 
 /// The highest time seen, and what is known of the time. A highest time that is far ahead of the present, because the
@@ -159,17 +181,62 @@ fn read_clock(writer: &Connection, now: Timestamp) -> Result<(Timestamp, ClockHi
     Ok((highest()?, clock_history(writer)?))
 }
 
+/// A connection that writes, on a migrated file with a key and a generation.
+fn make_ready(path: &Path, options: &Options) -> Result<(Connection, Keyring)> {
+    create_private(path)?;
+    let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    migrate::migrate(&writer, path, options.clock.now())?;
+    let keyring = committed(&writer, || {
+        let keyring = read_or_make_keys(&writer, options)?;
+        if position::state(&writer)?.generations.is_empty() {
+            let now = options.clock.now();
+            position::begin_generation(&writer, Generation(options.random.bytes()), now, None)?;
+            position::raise_mark(&writer, 0, now)?;
+        }
+        Ok(keyring)
+    })?;
+    Ok((writer, keyring))
+}
+
+/// Begins a new generation of the ledger in this file, if it is not the one that was last seen.
+pub(crate) fn accept(path: &Path, options: &Options, who: &str, why: &str) -> Result<Option<Error>> {
+    let Some(refused) = position::setback(path, &position::resolve(path), options)? else {
+        return Ok(None);
+    };
+    let accepted = || {
+        let (writer, _) = make_ready(path, options)?;
+        let file = PositionFile::beside(&position::resolve(path));
+        let remembered = file.read().ok().flatten().map_or(0, |remembered| remembered.mark);
+        committed(&writer, || {
+            let now = options.clock.now();
+            position::begin_generation(&writer, Generation(options.random.bytes()), now, Some((who, why)))?;
+            position::raise_mark(&writer, remembered, now)?;
+            writer.execute(sql::ACCEPT_COPY, []).map(drop).map_err(translate)
+        })?;
+        let state = position::state(&writer)?;
+        state.position().map_or(Ok(()), |position| file.accept(&position))
+    };
+    accepted().map_err(|error| naming(path, error))?;
+    Ok(Some(naming(path, refused)))
+}
+
 /// Makes a new file readable by its owner alone: it holds results and the fingerprint key.
+///
+/// One that is there is not opened: closing it would take this process' SQLite locks on it away.
 fn create_private(path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    let created = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    created.map(drop).map_err(|cause| {
-        let error = Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display()));
-        let missing = cause.kind() == std::io::ErrorKind::NotFound;
-        let error =
-            if missing { error.hint("make the folder first, or name a file in one that exists") } else { error };
-        error.caused_by(cause)
-    })
+    let created = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(path);
+    match created {
+        Ok(_) => Ok(()),
+        Err(cause) if cause.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(cause) => {
+            let error = Error::new(DATABASE_READ_ONLY, format!("{}: {cause}", path.display()));
+            let missing = cause.kind() == std::io::ErrorKind::NotFound;
+            let error =
+                if missing { error.hint("make the folder first, or name a file in one that exists") } else { error };
+            Err(error.caused_by(cause))
+        }
+    }
 }
 
 fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connection> {
@@ -190,16 +257,19 @@ fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connectio
     Ok(connection)
 }
 
-fn load_keyring(connection: &Connection, options: &Options) -> Result<Keyring> {
+/// Runs `work` in one write transaction.
+fn committed<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
     connection.execute_batch("BEGIN IMMEDIATE").map_err(translate)?;
-    let loaded = read_or_make_keys(connection, options);
-    let ended = connection.execute_batch(if loaded.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(translate);
-    loaded.and_then(|keyring| ended.map(|()| keyring))
+    let done = work();
+    let ended = connection.execute_batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" }).map_err(translate);
+    done.and_then(|value| ended.map(|()| value))
 }
 
 fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyring> {
     let mut keys = read_keys(connection)?;
-    if keys.is_empty() {
+    let in_use = key_ids_in_use(connection)?;
+    // A key in the place of one that is gone would make every duplicate a conflict.
+    if keys.is_empty() && in_use.is_empty() {
         let mut secret = [0; 32];
         secret[..16].copy_from_slice(&options.random.bytes());
         secret[16..].copy_from_slice(&options.random.bytes());
@@ -209,9 +279,17 @@ fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyri
         connection.execute(sql::CONFIRM_TIME, (now, None::<i64>)).map_err(translate)?;
         keys = read_keys(connection)?;
     }
-    let mut keys = keys.into_iter();
-    let current = keys.next().ok_or_else(|| Error::new(DATABASE_UNAVAILABLE, "the file has no fingerprint key"))?;
-    Ok(Keyring::new(current, keys.collect()))
+    Keyring::complete(keys, &in_use)
+}
+
+/// The keys that the oldest and the newest operations were made with; all of them would take a scan.
+fn key_ids_in_use(connection: &Connection) -> Result<Vec<KeyId>> {
+    let read = || -> rusqlite::Result<Vec<KeyId>> {
+        let mut statement = connection.prepare(sql::KEY_IDS_IN_USE)?;
+        let rows = statement.query_map([], |row| Ok(KeyId(row.get(0)?)))?;
+        rows.collect()
+    };
+    read().map_err(translate)
 }
 
 fn read_keys(connection: &Connection) -> Result<Vec<FingerprintKey>> {

@@ -44,7 +44,7 @@ impl Share for Sqlite {
                 text(&token.name),
                 text(&token.role),
                 text(token.tenant.as_str()),
-                Cell::Blob(&token.digest),
+                Cell::Blob(token.digest.as_slice().into()),
                 Cell::Int(token.created_at.as_micros()),
             ];
             execute(connection, sql::PUT_TOKEN, cells).map(drop)

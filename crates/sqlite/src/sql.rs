@@ -10,6 +10,17 @@ macro_rules! queries {
     };
 }
 
+/// The rows of a table; `:table` and `:columns` are its own.
+pub(crate) const ROWS: &str = include_str!("../queries/backup/rows.sql");
+/// How many there are.
+pub(crate) const COUNT_ROWS: &str = include_str!("../queries/backup/count.sql");
+/// Empties a table.
+pub(crate) const CLEAR: &str = include_str!("../queries/backup/clear.sql");
+/// A column of a table that only the other store has.
+pub(crate) const ADD_COLUMN: &str = include_str!("../queries/backup/add_column.sql");
+/// A row of a table; `:values` are its parameters.
+pub(crate) const INSERT_ROW: &str = include_str!("../queries/backup/insert.sql");
+
 queries! {
     FIND = "ledger/find";
     INSERT = "ledger/insert";
@@ -60,6 +71,16 @@ queries! {
     LOWER_CLOCK = "installation/lower_clock";
     CLOCK_HISTORY = "installation/clock_history";
     CONFIRM_TIME = "installation/confirm_time";
+    KEY_IDS_IN_USE = "installation/key_ids_in_use";
+    GENERATIONS = "installation/generations";
+    BEGIN_GENERATION = "installation/begin_generation";
+    POSITION = "installation/position";
+    RAISE_MARK = "installation/raise_mark";
+    ACCEPT_COPY = "installation/accept_copy";
+    TAKE_ROOM = "installation/take_room";
+    GIVE_ROOM_BACK = "installation/give_room_back";
+    COLUMNS = "backup/columns";
+    MARK_COPY = "backup/mark_copy";
     MIGRATIONS_TABLE = "installation/migrations_table";
     MIGRATIONS = "installation/migrations";
     TABLES = "installation/tables";

@@ -9,15 +9,23 @@ const SQLITE: &str = "crates/sqlite/";
 const POSTGRES: &str = "crates/postgres/";
 /// Change data capture is PostgreSQL's alone.
 const CDC: &str = "cdc";
-/// The highest time seen is kept in the file; a server has a clock.
-const SQLITE_ONLY: &[&str] = &["queries/installation/lower_clock.sql", "queries/installation/raise_clock.sql"];
+/// The highest time seen is kept in the file; a server has a clock. A backup of any store is kept in a file.
+const SQLITE_ONLY: &[&str] = &[
+    "queries/backup/add_column.sql",
+    "queries/installation/lower_clock.sql",
+    "queries/installation/raise_clock.sql",
+    "src/rows.rs",
+];
 /// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may
 /// be lent, an answer may be lost, and a round trip costs.
 const POSTGRES_ONLY: &[&str] = &[
+    "queries/backup/in_use.sql",
+    "queries/backup/raise_sequence.sql",
     "queries/installation/durability.sql",
     "queries/installation/lock_clock_history.sql",
     "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
+    "queries/installation/position_begun.sql",
     "queries/installation/schema.sql",
     "queries/installation/schema_absent.sql",
     "queries/installation/session.sql",

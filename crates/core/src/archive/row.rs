@@ -125,11 +125,11 @@ pub(super) fn write<const COLUMNS: usize>(columns: &[Column; COLUMNS], cells: [C
             (Cell::Int(micros), Type::Time) => json!(Timestamp::from_micros(micros)),
             (Cell::Int(number), _) => json!(number),
             (Cell::Text(text), _) => json!(text),
-            (Cell::Blob(bytes), Type::Bytes) => match std::str::from_utf8(bytes) {
+            (Cell::Blob(bytes), Type::Bytes) => match std::str::from_utf8(&bytes) {
                 Ok(text) => json!({ "text": text }),
                 Err(_) => json!({ "base64": STANDARD.encode(bytes) }),
             },
-            (Cell::Blob(bytes), _) => json!(hex(bytes)),
+            (Cell::Blob(bytes), _) => json!(hex(&bytes)),
         };
         Some(((*name).to_owned(), value))
     });

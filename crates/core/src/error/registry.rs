@@ -170,6 +170,12 @@ crate::codes! {
         first_check "the reference or the evidence in the operation's timeline",
         safe_action "read the result from its source system; the operation is not performed again",
         escalation "the team that owns the kind";
+    /// The stored result is not the one that was recorded
+    RESULT_DAMAGED: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "the bytes of a stored result do not have the checksum that was stored with them: the disk or somebody changed them",
+        first_check "the same operation in the last backup, and the health of the disk",
+        safe_action "read the result from the source system by the operation's evidence; the operation is not performed again",
+        escalation "the platform team: other rows may be damaged too";
     /// The result cannot be read as the expected type
     RESULT_UNREADABLE: Contract, status 500, retry Never, owner Engineering, visible Internal;
         summary "the recorded result does not decode as the type the caller asks for, or the new one cannot be encoded",
@@ -242,6 +248,24 @@ crate::codes! {
         summary "the file is no database of ours or its pages are damaged",
         first_check "the path; then the disk",
         safe_action "keep a copy of the file and its -wal, restore the last backup; do not delete anything",
+        escalation "the platform team";
+    /// The ledger is not the one that was last seen here
+    LEDGER_WENT_BACK: Operational, status 503, retry OperatorDecides, owner Operator, visible Redacted;
+        summary "the database is another one, or an older state, than the one that was remembered here: what was acknowledged since then is missing from it, and would be performed again",
+        first_check "whether a backup was restored, a file was moved or deleted (-wal too), or a replica took over",
+        safe_action "stop, keep every file, and bring the right database back; only if it is lost: onefold accept-restored --why REASON, after the checks of docs/runbooks/restored-database.md",
+        escalation "the platform team, at once";
+    /// Something is in the way of a backup or a restore
+    BACKUP_REFUSED: Conflict, status 409, retry Never, owner Operator, visible Redacted;
+        summary "a file or a ledger is there already, and nothing was said of replacing it",
+        first_check "what is there, and whether it is still needed",
+        safe_action "name another place, or replace what is there on purpose",
+        escalation "the platform team";
+    /// The database file has more than one name
+    DATABASE_ALIASED: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;
+        summary "the file has a hard link or is mounted by itself, so a second process could open it under another name, with another write-ahead log",
+        first_check "who made the other name, and whether a process runs on it",
+        safe_action "remove the other name; mount the folder instead of the file; use symbolic links, which are followed",
         escalation "the platform team";
     /// The database is from a newer version
     DATABASE_TOO_NEW: Operational, status 503, retry OperatorDecides, owner Platform, visible Redacted;

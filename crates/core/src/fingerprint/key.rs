@@ -5,6 +5,8 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use crate::error::{Error, FINGERPRINT_KEY_MISSING, Result};
+
 /// The number of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(pub u32);
@@ -78,6 +80,21 @@ impl Keyring {
     /// A ring that digests with `current` and still reads `old`.
     pub fn new(current: FingerprintKey, old: Vec<FingerprintKey>) -> Self {
         Self { current, old }
+    }
+
+    /// The ring of these keys, the newest first; refused where stored operations were made with a key that is not among
+    /// them: their duplicates could not be told from conflicts.
+    pub fn complete(keys: Vec<FingerprintKey>, in_use: &[KeyId]) -> Result<Self> {
+        let gone = in_use.iter().find(|id| !keys.iter().any(|key| key.id == **id));
+        if let Some(KeyId(gone)) = gone {
+            let what = format!("stored operations were fingerprinted with key {gone}, which is not in onefold_keys");
+            return Err(Error::new(FINGERPRINT_KEY_MISSING, what).hint(
+                "bring the row of onefold_keys back from a backup; without it every duplicate would be a conflict",
+            ));
+        }
+        let mut keys = keys.into_iter();
+        let none = || Error::new(FINGERPRINT_KEY_MISSING, "there is no fingerprint key");
+        Ok(Self { current: keys.next().ok_or_else(none)?, old: keys.collect() })
     }
 
     /// The key in use.

@@ -100,15 +100,15 @@ pub fn decide(entry: Option<&Entry>, request: &ClaimRequest, now: Timestamp) -> 
         return Ok(Decision::unchanged(Claim::Conflict));
     }
     Ok(match entry.status {
-        Status::Completed | Status::FailedFinal => Decision::unchanged(Claim::Replay(Replay::of(entry))),
+        Status::Completed | Status::FailedFinal => Decision::unchanged(Claim::Replay(Replay::of(entry)?)),
         Status::Unknown => Decision::unchanged(nobody_knows(entry)),
         Status::Released => grant_again(entry, request, now),
-        Status::FailedRetryable => decide_retry(entry, request, now),
-        Status::Started => decide_started(entry, request, now),
+        Status::FailedRetryable => decide_retry(entry, request, now)?,
+        Status::Started => decide_started(entry, request, now)?,
     })
 }
 
-fn decide_started(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decision<Claim> {
+fn decide_started(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Result<Decision<Claim>> {
     // A caller that asks again under its own attempt id never saw its grant, so it has not acted.
     if entry.attempt_id == request.attempt_id && now < entry.deadline {
         let held = Entry {
@@ -116,42 +116,42 @@ fn decide_started(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Deci
             updated_at: entry.touched_at(now),
             ..entry.clone()
         };
-        return Decision::changed(Claim::Granted(Lease::of(&held, now)), Transition::to(held));
+        return Ok(Decision::changed(Claim::Granted(Lease::of(&held, now)), Transition::to(held)));
     }
     if !entry.lease_expired(now, request.terms.clock_slack) {
         let expiry = entry.lease_until.plus(request.terms.clock_slack);
-        return Decision::unchanged(Claim::InFlight { retry_after: expiry.since(now) });
+        return Ok(Decision::unchanged(Claim::InFlight { retry_after: expiry.since(now) }));
     }
     let expired = expiry::expire(entry, Some(&request.terms), request.jitter, now);
     if expired.entry.status != Status::FailedRetryable {
-        return Decision::changed(nobody_knows(&expired.entry), expired);
+        return Ok(Decision::changed(nobody_knows(&expired.entry), expired));
     }
-    let next = decide_retry(&expired.entry, request, now);
-    match next.transition {
+    let next = decide_retry(&expired.entry, request, now)?;
+    Ok(match next.transition {
         None => Decision::changed(next.answer, expired),
         Some(mut transition) => {
             transition.past = expired.past;
             Decision { answer: next.answer, transition: Some(transition) }
         }
-    }
+    })
 }
 
-fn decide_retry(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decision<Claim> {
+fn decide_retry(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Result<Decision<Claim>> {
     if let Some(until) = entry.next_attempt_at.filter(|at| *at > now) {
-        return Decision::unchanged(Claim::Waiting { until });
+        return Ok(Decision::unchanged(Claim::Waiting { until }));
     }
     if entry.escalate_at.is_some_and(|at| at <= now) {
         let ended = expiry::end_waiting(entry, Some(&request.terms), now);
-        let answer =
-            if ended.entry.is_settled() { Claim::Replay(Replay::of(&ended.entry)) } else { nobody_knows(&ended.entry) };
-        return Decision::changed(answer, ended);
+        let settled = ended.entry.is_settled();
+        let answer = if settled { Claim::Replay(Replay::of(&ended.entry)?) } else { nobody_knows(&ended.entry) };
+        return Ok(Decision::changed(answer, ended));
     }
     if entry.side_effect != SideEffect::Unknown || unknown::may_repeat(entry, &request.terms, now) {
-        return grant_again(entry, request, now);
+        return Ok(grant_again(entry, request, now));
     }
     // The window has closed, or the present terms are stricter than those it failed under.
     let escalated = unknown::stop_repeating(entry, Some(&request.terms), now);
-    Decision::changed(nobody_knows(&escalated.entry), escalated)
+    Ok(Decision::changed(nobody_knows(&escalated.entry), escalated))
 }
 
 fn nobody_knows(entry: &Entry) -> Claim {

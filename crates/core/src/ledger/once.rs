@@ -43,7 +43,7 @@ pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<Once> {
         return Ok(Once::Conflict);
     }
     if entry.is_settled() {
-        return Ok(Once::Replay(Replay::of(entry)));
+        return Ok(Once::Replay(Replay::of(entry)?));
     }
     Err(Error::new(
         KIND_MISMATCH,

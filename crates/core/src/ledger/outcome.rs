@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::entry::{Entry, SideEffect, Status, bounded};
-use crate::error::{Code, CodeName, Error, LIMIT_EXCEEDED, Result};
+use crate::error::{Code, CodeName, Error, LIMIT_EXCEEDED, RESULT_DAMAGED, Result};
 use crate::incident::Needs;
 use crate::retry::Category;
 use crate::time::Timestamp;
@@ -72,6 +72,15 @@ pub enum StoredResult {
         /// Where they can be read.
         reference: Option<Arc<str>>,
     },
+    /// The stored bytes are not the ones that were recorded: no duplicate is answered with them, and none is performed.
+    Damaged {
+        /// What they are said to be.
+        content_type: Arc<str>,
+        /// As they were found.
+        bytes: Arc<[u8]>,
+        /// What the recorded ones hash to.
+        digest: Digest,
+    },
 }
 
 impl StoredResult {
@@ -85,13 +94,21 @@ impl StoredResult {
         Self::Digest { content_type: None, bytes: 0, digest: Digest::of(b""), reference }
     }
 
+    /// The result of stored bytes, if they are the ones that were recorded; rows of old have no digest to tell by.
+    pub fn verified(content_type: Arc<str>, bytes: Arc<[u8]>, digest: Option<Digest>) -> Self {
+        match digest {
+            Some(digest) if digest != Digest::of(&bytes) => Self::Damaged { content_type, bytes, digest },
+            Some(_) | None => Self::Kept { content_type, bytes },
+        }
+    }
+
     fn digest_into(&self, hasher: &mut Sha256) {
         match self {
             Self::Kept { content_type, bytes } => {
                 hasher.update(Digest::of(bytes).0);
                 hasher.update(content_type.as_bytes());
             }
-            Self::Digest { digest, .. } => hasher.update(digest.0),
+            Self::Digest { digest, .. } | Self::Damaged { digest, .. } => hasher.update(digest.0),
         }
     }
 
@@ -100,7 +117,7 @@ impl StoredResult {
     pub fn within(self, bytes_max: usize, reference: Option<&Arc<str>>) -> Self {
         match self {
             Self::Kept { ref bytes, .. } if bytes.len() > bytes_max => self.dropped(reference),
-            Self::Kept { .. } | Self::Digest { .. } => self,
+            Self::Kept { .. } | Self::Digest { .. } | Self::Damaged { .. } => self,
         }
     }
 
@@ -112,6 +129,12 @@ impl StoredResult {
                 content_type: Some(content_type),
                 bytes: bytes.len() as u64,
                 digest: Digest::of(&bytes),
+                reference: reference.cloned(),
+            },
+            Self::Damaged { content_type, bytes, digest } => Self::Digest {
+                content_type: Some(content_type),
+                bytes: bytes.len() as u64,
+                digest,
                 reference: reference.cloned(),
             },
             Self::Digest { .. } => self,
@@ -282,15 +305,19 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The recorded outcome of a settled entry.
-    pub fn of(entry: &Entry) -> Self {
-        Self {
+    /// The recorded outcome of a settled entry; refused where the stored result is no longer the recorded one.
+    pub fn of(entry: &Entry) -> Result<Self> {
+        if matches!(entry.result, Some(StoredResult::Damaged { .. })) {
+            let what = format!("the stored result of {} is not the one that was recorded", entry.key);
+            return Err(Error::new(RESULT_DAMAGED, what));
+        }
+        Ok(Self {
             status: entry.status,
             result: entry.result.clone(),
             evidence: entry.evidence_ref.clone(),
             error_code: entry.error_code.clone(),
             category: entry.category,
             completed_at: entry.completed_at.unwrap_or(entry.updated_at),
-        }
+        })
     }
 }

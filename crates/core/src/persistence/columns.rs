@@ -40,7 +40,7 @@ pub enum Cell<'a> {
     /// Text.
     Text(Cow<'a, str>),
     /// Bytes.
-    Blob(&'a [u8]),
+    Blob(Cow<'a, [u8]>),
 }
 
 /// A text's cell.
@@ -51,6 +51,11 @@ pub fn text(value: &str) -> Cell<'_> {
 /// The cell of a text that may be absent.
 pub fn opt_text<T: AsRef<str> + ?Sized>(value: Option<&T>) -> Cell<'_> {
     value.map_or(Cell::Null, |value| text(value.as_ref()))
+}
+
+/// The cell of bytes.
+pub fn blob(bytes: &[u8]) -> Cell<'_> {
+    Cell::Blob(Cow::Borrowed(bytes))
 }
 
 /// A time's cell.
@@ -64,7 +69,7 @@ pub fn opt_time(at: Option<Timestamp>) -> Cell<'static> {
 }
 
 fn opt_digest(digest: Option<&Digest>) -> Cell<'_> {
-    digest.map_or(Cell::Null, |digest| Cell::Blob(&digest.0))
+    digest.map_or(Cell::Null, |digest| blob(&digest.0))
 }
 
 /// A count's cell.
@@ -80,7 +85,7 @@ pub fn cells(entry: &Entry) -> [Cell<'_>; 49] {
         text(entry.key.tenant.as_str()),
         text(entry.key.kind.as_str()),
         text(entry.key.id.as_str()),
-        Cell::Blob(&entry.fingerprint.digest),
+        blob(&entry.fingerprint.digest),
         match &entry.fingerprint.mode {
             Mode::Raw => text("raw.1"),
             mode @ (Mode::Canonical | Mode::Fields(_)) => Cell::Text(Cow::Owned(mode.to_string())),
@@ -100,7 +105,7 @@ pub fn cells(entry: &Entry) -> [Cell<'_>; 49] {
         text(entry.contract.class().as_str()),
         Cell::Text(Cow::Owned(entry.contract.policy().to_string())),
         number(entry.fence),
-        Cell::Blob(entry.attempt_id.as_bytes()),
+        blob(entry.attempt_id.as_bytes()),
         opt_text(entry.installation.as_ref()),
         text(&entry.worker),
         time(entry.deadline),
@@ -170,7 +175,7 @@ pub fn settled_cells<'a>(before: &Entry, after: &'a Entry) -> Option<[Cell<'a>; 
         time(after.updated_at),
         opt_time(after.completed_at),
         number(after.fence),
-        Cell::Blob(after.attempt_id.as_bytes()),
+        blob(after.attempt_id.as_bytes()),
     ])
 }
 
@@ -178,15 +183,16 @@ fn result_cells(result: Option<&StoredResult>) -> [Cell<'_>; 5] {
     match result {
         None => [Cell::Null, Cell::Null, Cell::Null, Cell::Null, Cell::Null],
         Some(StoredResult::Kept { content_type, bytes }) => {
-            [Cell::Blob(bytes), text(content_type), Cell::Null, Cell::Null, Cell::Null]
+            // Read back with the bytes: what was changed on the disk is told from what was recorded.
+            let digest = Cell::Blob(Cow::Owned(Digest::of(bytes).0.to_vec()));
+            [blob(bytes), text(content_type), Cell::Null, digest, Cell::Null]
         }
-        Some(StoredResult::Digest { content_type, bytes, digest, reference }) => [
-            Cell::Null,
-            opt_text(content_type.as_ref()),
-            number(*bytes),
-            Cell::Blob(&digest.0),
-            opt_text(reference.as_ref()),
-        ],
+        Some(StoredResult::Damaged { content_type, bytes, digest }) => {
+            [blob(bytes), text(content_type), Cell::Null, blob(&digest.0), Cell::Null]
+        }
+        Some(StoredResult::Digest { content_type, bytes, digest, reference }) => {
+            [Cell::Null, opt_text(content_type.as_ref()), number(*bytes), blob(&digest.0), opt_text(reference.as_ref())]
+        }
     }
 }
 
@@ -243,7 +249,7 @@ pub fn attempt_cells(attempt: &Attempt) -> [Cell<'_>; 17] {
         kind,
         id,
         number(attempt.fence),
-        Cell::Blob(attempt.attempt_id.as_bytes()),
+        blob(attempt.attempt_id.as_bytes()),
         text(&attempt.worker),
         time(attempt.started_at),
         time(attempt.deadline),
@@ -351,8 +357,8 @@ impl<'a, C: Columns> Reader<'a, C> {
         let digest = self.opt_digest()?;
         let reference = self.shared()?;
         Ok(match (bytes, content_type, size, digest) {
-            (Some(bytes), Some(content_type), _, _) => {
-                Some(StoredResult::Kept { content_type, bytes: Arc::from(bytes) })
+            (Some(bytes), Some(content_type), _, digest) => {
+                Some(StoredResult::verified(content_type, Arc::from(bytes), digest))
             }
             (_, content_type, Some(size), Some(digest)) => {
                 let bytes = u64::try_from(size).unwrap_or(0);

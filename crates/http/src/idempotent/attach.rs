@@ -108,7 +108,7 @@ impl<S: Store> Attached<'_, S> {
         match entry.status {
             Status::Completed | Status::FailedFinal => {
                 measured.kind = AnswerKind::Replayed;
-                Ok(replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry))?)
+                Ok(replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry)?)?)
             }
             Status::Unknown => Err(Refusal::unknown(self.key, "the request under way may have taken hold").into()),
             Status::FailedRetryable | Status::Released => {

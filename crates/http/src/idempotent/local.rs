@@ -175,7 +175,7 @@ impl<S: Transact> LocalLayer<S> {
             return Ok(None);
         }
         replayed(Source::Http, &key.kind);
-        Ok(Some(replay(inner, key, caller, &Replay::of(&entry))?))
+        Ok(Some(replay(inner, key, caller, &Replay::of(&entry)?)?))
     }
 }
 

@@ -54,7 +54,7 @@ fn answer<S: Store>(
             })
         }
         (None, Status::FailedFinal) => Err(Refusal::from(failed(replay.error_code.as_ref()))),
-        (Some(StoredResult::Digest { .. }) | None, _) => {
+        (Some(StoredResult::Digest { .. } | StoredResult::Damaged { .. }) | None, _) => {
             Err(Refusal::unavailable(key, completed, original, "its answer is no longer, or was never, kept"))
         }
     }
@@ -62,7 +62,7 @@ fn answer<S: Store>(
 
 fn original_status(result: Option<&StoredResult>) -> Option<StatusCode> {
     match result? {
-        StoredResult::Kept { content_type, .. } => status_of(content_type),
+        StoredResult::Kept { content_type, .. } | StoredResult::Damaged { content_type, .. } => status_of(content_type),
         StoredResult::Digest { content_type, .. } => status_of(content_type.as_deref()?),
     }
 }

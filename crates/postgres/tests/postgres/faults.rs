@@ -26,7 +26,7 @@ async fn a_backend_that_is_killed_loses_nothing() {
     for _ in 0..3 {
         load.goes_on_for(100).await;
         let mut looking = server.connect().await;
-        let sql = "SELECT pid FROM pg_stat_activity WHERE application_name = 'onefold' ORDER BY state LIMIT 1";
+        let sql = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'onefold%' ORDER BY state LIMIT 1";
         let backend: i32 = sqlx::query_scalar(sql).fetch_one(&mut looking).await.unwrap();
         // The postmaster ends all the others too, and recovers.
         signal("-KILL", u32::try_from(backend).unwrap());

@@ -93,7 +93,7 @@ impl Database {
     pub(crate) async fn stores(&self) -> i64 {
         let mut connection = PgConnection::connect(&self.url()).await.expect("the server answers");
         let counted = "SELECT count(*) FROM pg_stat_activity \
-                       WHERE datname = current_database() AND application_name = 'onefold'";
+                       WHERE datname = current_database() AND application_name LIKE 'onefold%'";
         sqlx::query_scalar(counted).fetch_one(&mut connection).await.expect("the server counts")
     }
 }

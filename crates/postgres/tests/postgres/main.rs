@@ -22,6 +22,7 @@ mod outages;
 mod pitfalls;
 mod plans;
 mod pooled;
+mod position;
 mod protocol;
 mod questions;
 mod server;

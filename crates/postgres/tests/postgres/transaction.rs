@@ -46,7 +46,7 @@ impl Bank {
     /// Connections of the store with a transaction open that nobody works in.
     async fn idle_in_transaction(&self) -> i64 {
         let sql = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
-                   AND application_name = 'onefold' AND state LIKE 'idle in transaction%'";
+                   AND application_name LIKE 'onefold%' AND state LIKE 'idle in transaction%'";
         sqlx::query_scalar(sql).fetch_one(&mut self.connect().await).await.unwrap()
     }
 }

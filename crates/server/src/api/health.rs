@@ -44,7 +44,7 @@ pub(crate) async fn health(State(api): State<Shared>) -> Json<Health> {
     })
 }
 
-/// Whether it can serve: the database answers, and it is not stopping.
+/// Whether it can serve: the database answers and can be written to, and it is not stopping.
 #[utoipa::path(
     get, path = "/ready", tag = "server", security(()),
     responses(
@@ -56,8 +56,13 @@ pub(crate) async fn ready(State(api): State<Shared>) -> Result<Json<Health>, Pro
     if api.is_draining() {
         return Err(Error::new(SHUTTING_DOWN, "this server drains").into());
     }
-    let counted = tokio::time::timeout(READY_WITHIN, api.app.ledger.store().counts()).await;
-    counted.map_err(|_| Error::new(DATABASE_UNAVAILABLE, "the database did not answer in time"))??;
+    let asked = async {
+        api.app.ledger.store().counts().await?;
+        // Answering is not enough: on a full disk every claim is refused.
+        api.app.ledger.ready().await
+    };
+    let answered = tokio::time::timeout(READY_WITHIN, asked).await;
+    answered.map_err(|_| Error::new(DATABASE_UNAVAILABLE, "the database did not answer in time"))??;
     Ok(health(State(api)).await)
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use onefold_core::error::{CodeName, OPERATION_NOT_FOUND, REQUEST_INVALID};
-use onefold_core::ledger::{Entry, Note, Status};
+use onefold_core::error::{CodeName, OPERATION_NOT_FOUND, REQUEST_INVALID, RESULT_DAMAGED};
+use onefold_core::ledger::{Entry, Note, Status, StoredResult};
 use onefold_core::operation::{KindName, OperationId, OperationKey};
 use onefold_core::ports::{Filter, Look as _, Page, Share as _};
 use onefold_core::{Error, Result, Timestamp};
@@ -129,6 +129,10 @@ pub(crate) async fn result(
 ) -> Result<Json<ResultView>, Problem> {
     need(&who, Permission::Decide)?;
     let entry = find(&api, &who, &operation).await?;
+    if matches!(entry.result, Some(StoredResult::Damaged { .. })) {
+        let what = format!("the stored result of {} is not the one that was recorded", entry.key);
+        return Err(Error::new(RESULT_DAMAGED, what).into());
+    }
     let note = Note {
         at: crate::app::now(),
         who: Arc::clone(&who.name),

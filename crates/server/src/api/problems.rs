@@ -21,6 +21,7 @@ const STORE: &[Code] = &[
     codes::DATABASE_FULL,
     codes::DATABASE_READ_ONLY,
     codes::DATABASE_CORRUPT,
+    codes::LEDGER_WENT_BACK,
     codes::RUN_AGAIN,
     codes::SHUTTING_DOWN,
     codes::PROGRAMMING_INVARIANT_VIOLATED,
@@ -42,6 +43,7 @@ const CLAIM: &[Code] = &[
     codes::POLICY_NOT_ALLOWED,
     codes::FINGERPRINT_INVALID,
     codes::FINGERPRINT_KEY_MISSING,
+    codes::RESULT_DAMAGED,
 ];
 const LEASE: &[Code] = &[
     codes::KIND_UNKNOWN,
@@ -55,6 +57,7 @@ const EVIDENCE: &[Code] = &[codes::EVIDENCE_REQUIRED];
 const DECISION: &[Code] = &[codes::RESOLUTION_REFUSED];
 const COMMIT: &[Code] = &[codes::COMMIT_UNKNOWN];
 const PAGE: &[Code] = &[codes::ROUTE_NOT_FOUND];
+const DAMAGED: &[Code] = &[codes::RESULT_DAMAGED];
 const RETENTION: &[Code] = &[codes::STORE_UNAVAILABLE, codes::CLOCK_NOT_CONFIRMED];
 
 /// What an operation can answer, beside [`EVERY`]. A batch answers the problems of its members inside its answer.
@@ -71,7 +74,7 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
         "list_operations" => &[TOKEN, STORE, PARAMETERS, NAMES, KIND],
         "list_incidents" => &[TOKEN, STORE, PARAMETERS, KIND],
         "get_operation" | "timeline" => &[TOKEN, STORE, PARAMETERS, OPERATION],
-        "result" => &[TOKEN, STORE, ROLE, PARAMETERS, OPERATION],
+        "result" => &[TOKEN, STORE, ROLE, PARAMETERS, OPERATION, DAMAGED],
         "get_incident" => &[TOKEN, STORE, PARAMETERS, INCIDENT],
         "resolve" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, EVIDENCE, COMMIT],
         "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, COMMIT],

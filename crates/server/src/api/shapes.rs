@@ -94,7 +94,7 @@ impl From<&Entry> for OperationView {
             process_instance_key: text(&entry.origin.process_instance_key),
             source: entry.origin.source.to_string(),
             result_bytes: entry.result.as_ref().map(|result| match result {
-                StoredResult::Kept { bytes, .. } => bytes.len() as u64,
+                StoredResult::Kept { bytes, .. } | StoredResult::Damaged { bytes, .. } => bytes.len() as u64,
                 StoredResult::Digest { bytes, .. } => *bytes,
             }),
             evidence: text(&entry.evidence_ref),
@@ -190,7 +190,7 @@ impl From<Replay> for OutcomeView {
     }
 }
 
-/// A stored result as JSON, or what is left of it.
+/// A stored result as JSON, or what is left of it. Bytes that are not the recorded ones are never shown as the result.
 pub(crate) fn shown(result: StoredResult) -> (Option<Box<RawValue>>, Option<ResultNotKept>) {
     match result {
         StoredResult::Kept { bytes, .. } => {
@@ -199,6 +199,10 @@ pub(crate) fn shown(result: StoredResult) -> (Option<Box<RawValue>>, Option<Resu
             let raw = RawValue::from_string(text.clone())
                 .or_else(|_| RawValue::from_string(serde_json::Value::String(text).to_string()));
             (raw.ok(), None)
+        }
+        StoredResult::Damaged { bytes, digest, .. } => {
+            let digest = hexadecimal(&digest.0);
+            (None, Some(ResultNotKept { bytes: bytes.len() as u64, digest, reference: None }))
         }
         StoredResult::Digest { bytes, digest, reference, .. } => {
             let digest = hexadecimal(&digest.0);

@@ -107,6 +107,9 @@ fn size(result: Option<&StoredResult>) -> String {
         Some(StoredResult::Digest { bytes, .. }) => {
             format!(", {} not kept", count(*bytes, "byte", "bytes"))
         }
+        Some(StoredResult::Damaged { bytes, .. }) => {
+            format!(", {} that are not the recorded ones", count(bytes.len() as u64, "byte", "bytes"))
+        }
         None => String::new(),
     }
 }

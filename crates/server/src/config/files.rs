@@ -27,6 +27,8 @@ pub(crate) struct Files {
     lock: Option<PathBuf>,
     pub(crate) token: PathBuf,
     pub(crate) journal: PathBuf,
+    /// How far the ledger on a server had come, as this machine saw it; an SQLite file has its own beside it.
+    position: Option<PathBuf>,
     /// Where the server of this database listens.
     pub(crate) note: PathBuf,
     /// What files with outcomes of runs begin with.
@@ -40,7 +42,7 @@ impl Files {
             (Address::Sqlite(file), None) => Self::beside(file),
             (Address::Sqlite(file), Some(folder)) => {
                 let file = std::path::absolute(file).unwrap_or_else(|_| file.clone());
-                Self { lock: None, ..Self::within(Path::new(folder), &file.display().to_string()) }
+                Self { lock: None, position: None, ..Self::within(Path::new(folder), &file.display().to_string()) }
             }
             (Address::Postgres(url), folder) => {
                 let identity = format!("{url:?} {}", schema.unwrap_or_default());
@@ -57,6 +59,7 @@ impl Files {
             lock: None,
             token: file.with_extension("token"),
             journal: file.with_extension("journal"),
+            position: None,
             note: PathBuf::from(note),
             outcomes: file.to_owned(),
         }
@@ -75,9 +78,16 @@ impl Files {
             lock: Some(file("lock")),
             token: folder.join("onefold.token"),
             journal: file("journal"),
+            position: Some(file("position")),
             note: file("server"),
             outcomes: folder.join(format!("onefold-{mark}")),
         }
+    }
+
+    /// Where it is remembered how far the ledger has come; only in a folder that a server has made.
+    pub(crate) fn position(&self) -> Option<PathBuf> {
+        let made = self.folder.as_ref().is_some_and(|folder| folder.is_dir());
+        self.position.clone().filter(|_| made)
     }
 
     /// Makes the folder, for this user alone, where there is none.

@@ -4,11 +4,15 @@
 //! |---|---|
 //! | `one` | a server on PostgreSQL is the server that users know |
 //! | `many` | several servers on one database are one ledger |
+//! | `backup`, `backups` | what was acknowledged stays, or its loss is told |
 //! | `commands` | every command, with and without a server |
 //! | `bad_starts`, `outages` | whatever is wrong, one clear error, and no password in it |
 //! | `harness`, `door`, `stage`, `wire`, `description` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
+mod backup;
+#[path = "../shared/backups.rs"]
+mod backups;
 mod bad_starts;
 mod commands;
 #[path = "../shared/description.rs"]

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
 use crate::stage::{Granted, Server, Stage, attempt, claim, merged, until};
+use crate::wire::Call;
 
 /// Where the disk ends: a small file system of its own, or a limit on the size of files where none may be mounted.
 enum Disk {
@@ -104,7 +105,12 @@ fn fill_and_make_room(stage: &Stage, disk: &Disk) {
     refused.problem(503, &code);
     assert!(code.starts_with("DATABASE_"), "{code}");
     assert!(acknowledged.len() > 5, "{}", acknowledged.len());
+    let ready = || server.send(&Call::get("/ready")).status;
+    for _ in 0..3 {
+        assert_eq!(ready(), 503, "nothing can be claimed");
+    }
     make_room(stage, disk, &server);
+    until("it is ready again", || ready() == 200);
     until("there is room again", || server.post("/v1/claims", &claim("AFTER")).status == 200);
     if let Some(granted) = unrecorded {
         server.record(&granted, "complete", &result).ok();

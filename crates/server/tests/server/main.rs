@@ -9,6 +9,7 @@
 //! | `run`, `run_unknown`, `run_signals`, `run_full_disk` | any command, once |
 //! | `named_server` | what a command does that is told of a server |
 //! | `one_ledger` | a command finds the ledger that was meant, and makes no other |
+//! | `restored`, `backup`, `backups` | what was acknowledged stays, or its loss is told |
 //! | `gateway_try`, `examples` | a route's promise, seen from outside |
 //! | `leaks`, `leaks_constructed` | what was planted is found nowhere |
 //! | `pages` | what a person without a token can read |
@@ -22,6 +23,9 @@
 
 mod archive;
 mod asks;
+mod backup;
+#[path = "../shared/backups.rs"]
+mod backups;
 mod bad_bodies;
 mod bad_requests;
 mod bad_starts;
@@ -49,6 +53,7 @@ mod pages;
 #[path = "../shared/receiver.rs"]
 mod receiver;
 mod records;
+mod restored;
 mod run;
 mod run_full_disk;
 mod run_signals;

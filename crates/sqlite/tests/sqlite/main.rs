@@ -15,6 +15,7 @@ mod harness;
 mod once;
 mod owner;
 mod plans;
+mod position;
 mod sequence;
 mod shared;
 mod transaction;

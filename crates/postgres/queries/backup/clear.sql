@@ -1,0 +1,2 @@
+-- Empties a table before its rows come from a backup.
+DELETE FROM :table

@@ -1,0 +1,87 @@
+//! Whether an operation could be claimed now: the last write that failed counts until one succeeds.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use onefold_core::error::{
+    DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, LEDGER_WENT_BACK,
+};
+use onefold_core::ledger::Claim;
+use onefold_core::ports::{Clock, StepAnswer, Store};
+use onefold_core::{Error, Result};
+
+use crate::ledger::Ledger;
+
+/// A grant that was written this recently says that the next one can be written too.
+const FRESH_FOR: Duration = Duration::from_mins(1);
+
+/// How writing went lately.
+pub(crate) struct Writes {
+    clock: Arc<dyn Clock>,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+struct Last {
+    /// When a grant or a probe was last written.
+    wrote_at: Option<Duration>,
+    /// Why the last write failed, if it did.
+    failed: Option<Error>,
+}
+
+impl Writes {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { clock, last: Mutex::default() }
+    }
+
+    /// A write that takes room is durable.
+    pub(crate) fn wrote(&self) {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        *last = Last { wrote_at: Some(self.clock.monotonic()), failed: None };
+    }
+
+    /// A write failed because of the store.
+    pub(crate) fn failed(&self, error: &Error) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(error.share());
+    }
+
+    /// What an answer says of writing: a grant was written, a failure of the store was not; the rest tells nothing.
+    pub(crate) fn note(&self, answer: &Result<StepAnswer>) {
+        match answer {
+            Ok(StepAnswer::Claim(Claim::Granted(_))) => self.wrote(),
+            Err(error) if is_of_the_store(error) => self.failed(error),
+            Ok(_) | Err(_) => {}
+        }
+    }
+
+    fn is_fresh(&self) -> bool {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = last.wrote_at.map(|at| self.clock.monotonic().saturating_sub(at));
+        last.failed.is_none() && since.is_some_and(|since| since < FRESH_FOR)
+    }
+}
+
+fn is_of_the_store(error: &Error) -> bool {
+    let codes =
+        [DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, LEDGER_WENT_BACK];
+    codes.contains(&error.code())
+}
+
+impl<S: Store> Ledger<S> {
+    /// Whether an operation could be claimed now.
+    ///
+    /// The last grant tells; after a failed write, or where there was none for a minute, the store is asked to write
+    /// something that takes room.
+    pub async fn ready(&self) -> Result<()> {
+        let writes = self.inner.front.writes();
+        if writes.is_fresh() {
+            return Ok(());
+        }
+        let probed = self.inner.store.probe().await;
+        match &probed {
+            Ok(()) => writes.wrote(),
+            Err(error) => writes.failed(error),
+        }
+        probed
+    }
+}

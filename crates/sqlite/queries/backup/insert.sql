@@ -1,0 +1,2 @@
+-- A row from a backup.
+INSERT INTO :table (:columns) VALUES (:values)

@@ -1,0 +1,2 @@
+-- The rows of a table, in the order in which they were added.
+SELECT :columns FROM :table ORDER BY 1

@@ -1,0 +1,3 @@
+-- Begins a generation: of a new ledger, or of one that a person accepted.
+INSERT INTO onefold_generations (number, generation, began_at, who, why)
+VALUES ((SELECT coalesce(max(number), 0) + 1 FROM onefold_generations), ?1, ?2, ?3, ?4)

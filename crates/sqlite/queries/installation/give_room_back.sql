@@ -1,0 +1,2 @@
+-- Gives it back.
+DELETE FROM onefold_room
