@@ -22,13 +22,14 @@ pub struct Advice {
 }
 
 /// The runbooks that advice names.
-pub const RUNBOOKS: [&str; 3] = ["attempts-exhausted", "duplicate-suspected", "unknown-outcome"];
+pub const RUNBOOKS: [&str; 4] = ["attempts-exhausted", "duplicate-suspected", "unknown-outcome", "restored-database"];
 
 /// The page of a runbook, in Markdown; none where there is no such runbook.
 pub fn runbook_page(name: &str) -> Option<&'static str> {
     match name {
         "attempts-exhausted" => Some(include_str!("runbooks/attempts-exhausted.md")),
         "duplicate-suspected" => Some(include_str!("runbooks/duplicate-suspected.md")),
+        "restored-database" => Some(include_str!("runbooks/restored-database.md")),
         "unknown-outcome" => Some(include_str!("runbooks/unknown-outcome.md")),
         _ => None,
     }

@@ -66,16 +66,22 @@ async fn fill(store: &Sqlite, random: &SeededRandom) -> (Vec<String>, Option<Lea
 
 #[tokio::test]
 async fn a_full_disk_refuses_the_commit_and_keeps_what_was_acknowledged() {
-    let folder = Folder::new();
     let random = SeededRandom::new(2);
     let terms = escalates();
-    let store = open(&folder, Some(412_288)).await;
-    let (acknowledged, unrecorded, error) = fill(&store, &random).await;
-    assert_eq!(error.code(), DATABASE_FULL, "{error}");
-    assert!(error.next_step().contains("free some space"), "{error}");
-    assert!(acknowledged.len() > 5, "{acknowledged:?}");
+    // A result is larger than a claim, so with some of these sizes a grant fits and its record does not.
+    let mut sizes = (0..8).map(|pages| 412_288 + pages * 4_096);
+    let (folder, store, acknowledged, lease) = loop {
+        let folder = Folder::new();
+        let store = open(&folder, Some(sizes.next().expect("a size at which a record does not fit"))).await;
+        let (acknowledged, unrecorded, error) = fill(&store, &random).await;
+        assert_eq!(error.code(), DATABASE_FULL, "{error}");
+        assert!(error.next_step().contains("free some space"), "{error}");
+        assert!(acknowledged.len() > 5, "{acknowledged:?}");
+        if let Some(lease) = unrecorded {
+            break (folder, store, acknowledged, lease);
+        }
+    };
     // The store still reads, and still refuses.
-    let lease = unrecorded.expect("a result is larger than a claim");
     assert_eq!(store.find(vec![lease.key.clone()]).await.unwrap()[0].as_ref().unwrap().status, Status::Started);
     let again = act(&store, record_of(&terms, &lease, completed(&vec![7; 20_000]))).await.unwrap_err();
     assert_eq!(again.code(), DATABASE_FULL);
