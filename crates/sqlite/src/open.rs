@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::clock::{ClockHistory, JUMP_MAX};
-use onefold_core::error::{DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
+use onefold_core::error::{DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::persistence::position::Generation;
 use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
@@ -21,6 +21,9 @@ use crate::connected::Connected;
 use crate::error::{naming, opening, translate};
 use crate::position::{self, Track};
 use crate::{Inner, Sqlite, migrate, sql};
+
+/// How often a file that is busy while it is opened is tried again.
+const BUSY_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a file is opened. Every limit has its unit.
 #[derive(Clone)]
@@ -137,7 +140,16 @@ struct Opened {
 }
 
 fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
-    connect_both(path, options).map_err(|error| naming(path, error))
+    let give_up = options.clock.monotonic().saturating_add(options.busy_wait);
+    loop {
+        match connect_both(path, options) {
+            // Another process makes, migrates or closes the file at this moment, which SQLite does not always wait for.
+            Err(error) if error.code() == DATABASE_BUSY && options.clock.monotonic() < give_up => {
+                std::thread::sleep(BUSY_LOOK_EVERY);
+            }
+            opened => return opened.map_err(|error| naming(path, error)),
+        }
+    }
 }
 
 fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
