@@ -52,15 +52,19 @@ impl Files {
     }
 
     fn beside(file: &Path) -> Self {
-        let mut note = file.as_os_str().to_owned();
-        note.push(".server");
+        // The whole name: `ledger.v1` and `ledger.v2` are two databases, and one journal would mix their outcomes.
+        let named = |ending: &str| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
         Self {
             folder: None,
             lock: None,
             token: file.with_extension("token"),
-            journal: file.with_extension("journal"),
+            journal: named(".journal"),
             position: None,
-            note: PathBuf::from(note),
+            note: named(".server"),
             outcomes: file.to_owned(),
         }
     }
@@ -146,8 +150,14 @@ mod tests {
         let file = Address::Sqlite("a/onefold.db".into());
         let beside = Files::of(&file, None, None, Path::new(""));
         let named = [&beside.token, &beside.journal, &beside.note].map(|path| path.display().to_string());
-        assert_eq!(named, ["a/onefold.token", "a/onefold.journal", "a/onefold.db.server"]);
+        assert_eq!(named, ["a/onefold.token", "a/onefold.db.journal", "a/onefold.db.server"]);
         assert!(Files::of(&file, None, Some("b"), Path::new("c")).journal.starts_with("b"));
+    }
+
+    #[test]
+    fn two_databases_with_one_stem_have_two_journals() {
+        let journal = |file: &str| Files::of(&Address::Sqlite(file.into()), None, None, Path::new("")).journal;
+        assert_ne!(journal("a/ledger.v1"), journal("a/ledger.v2"));
     }
 
     #[test]
