@@ -69,12 +69,7 @@ impl Sqlite {
     /// what to do about it, and left untouched.
     pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
         let path = path.into();
-        let opened = {
-            let (path, options) = (path.clone(), options.clone());
-            tokio::task::spawn_blocking(move || open_connections(&path, &options))
-                .await
-                .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "opening was cut short").caused_by(cause))??
-        };
+        let opened = open_when_free(&path, &options).await?;
         let connect = SqliteConnectOptions::new()
             .filename(&path)
             .create_if_missing(false)
@@ -139,17 +134,30 @@ struct Opened {
     track: Track,
 }
 
-fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
+/// Opens the file. SQLite does not always wait while another process makes, migrates or closes it, so we do.
+async fn open_when_free(path: &Path, options: &Options) -> Result<Opened> {
     let give_up = options.clock.monotonic().saturating_add(options.busy_wait);
-    loop {
-        match connect_both(path, options) {
-            // Another process makes, migrates or closes the file at this moment, which SQLite does not always wait for.
+    let tries = options.busy_wait.as_millis() / BUSY_LOOK_EVERY.as_millis();
+    for _ in 0..tries {
+        match open_once(path, options).await {
             Err(error) if error.code() == DATABASE_BUSY && options.clock.monotonic() < give_up => {
-                std::thread::sleep(BUSY_LOOK_EVERY);
+                options.clock.sleep(BUSY_LOOK_EVERY).await;
             }
-            opened => return opened.map_err(|error| naming(path, error)),
+            opened => return opened,
         }
     }
+    open_once(path, options).await
+}
+
+async fn open_once(path: &Path, options: &Options) -> Result<Opened> {
+    let (path, options) = (path.to_owned(), options.clone());
+    tokio::task::spawn_blocking(move || open_connections(&path, &options))
+        .await
+        .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "opening was cut short").caused_by(cause))?
+}
+
+fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
+    connect_both(path, options).map_err(|error| naming(path, error))
 }
 
 fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
