@@ -49,6 +49,8 @@ async fn every_statement_can_be_prepared() {
         if name == "installation/schema" {
             continue;
         }
+        // A backup fills in the names of tables and columns; any table of ours will do.
+        let sql = sql.replace(":table", "onefold_notes").replace(":columns", "tenant").replace(":values", "$1::text[]");
         let prepared = (&mut connection).prepare(AssertSqlSafe(sql).into_sql_str()).await;
         assert!(prepared.is_ok(), "{name}: {:?}", prepared.err());
     }
