@@ -15,6 +15,12 @@ use crate::row::{self, Query};
 use crate::sql::Sql;
 use crate::{Options, Postgres};
 
+/// Within one transaction the server shows the connections of its first look until it is told otherwise.
+const LOOK_AGAIN: &str = include_str!("../queries/backup/look_again.sql");
+/// How often, and how many times, it is looked whether other connections are gone.
+const IN_USE_LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(100);
+const IN_USE_LOOKS: usize = 30;
+
 /// The rows of a table; `:table` and `:columns` are its own.
 const ROWS: &str = include_str!("../queries/backup/rows.sql");
 /// How many there are.
@@ -133,13 +139,20 @@ async fn put(
 
 /// Refused while a ledger on this schema has connections.
 async fn in_use(transaction: &mut PgConnection, sql: &Sql, schema: Option<&str>) -> Result<()> {
-    let query = row::query(&sql.in_use).bind(application_of(schema));
-    let found = query.fetch_one(transaction).await.map_err(translate)?;
-    match row::get::<i64>(&found, 0)? {
-        0 => Ok(()),
-        others => Err(Error::new(DATABASE_IN_USE, format!("{others} connections of ledgers on this schema are open"))
-            .hint("stop every server, worker and service on it first; a pooler's idle connections count too")),
+    let mut others = 0;
+    // A process that has just ended is still seen by the server for a moment.
+    for _ in 0..IN_USE_LOOKS {
+        let query = row::query(&sql.in_use).bind(application_of(schema));
+        let found = query.fetch_one(&mut *transaction).await.map_err(translate)?;
+        others = row::get::<i64>(&found, 0)?;
+        if others == 0 {
+            return Ok(());
+        }
+        tokio::time::sleep(IN_USE_LOOK_EVERY).await;
+        run(transaction, LOOK_AGAIN).await?;
     }
+    Err(Error::new(DATABASE_IN_USE, format!("{others} connections of ledgers on this schema are open"))
+        .hint("stop every server, worker and service on it first; a pooler's idle connections count too"))
 }
 
 async fn empty(transaction: &mut PgConnection, schema: Option<&str>, known: &Tables, existing: Existing) -> Result<()> {

@@ -51,10 +51,12 @@ impl App {
         creation: Creation,
         faults: Arc<dyn Faults>,
     ) -> Result<Self> {
-        if opener == Opener::Server {
-            config.files.make_folder()?;
+        let made = opener == Opener::Server && config.files.make_folder()?;
+        let opened = Database::open(config, creation, Arc::clone(&faults)).await;
+        if made && opened.is_err() {
+            config.files.remove_folder();
         }
-        let store = Database::open(config, creation, Arc::clone(&faults)).await?;
+        let store = opened?;
         let (files, journal, installation) = match opener {
             Opener::Command => (None, None, None),
             Opener::Server => {

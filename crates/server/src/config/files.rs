@@ -94,10 +94,18 @@ impl Files {
         self.position.clone().filter(|_| made)
     }
 
-    /// Makes the folder, for this user alone, where there is none.
-    pub(crate) fn make_folder(&self) -> Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| unusable(folder, cause))
+    /// Makes the folder, for this user alone, where there is none; answers whether it did.
+    pub(crate) fn make_folder(&self) -> Result<bool> {
+        let Some(folder) = self.folder.as_ref().filter(|folder| !folder.is_dir()) else { return Ok(false) };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| unusable(folder, cause))?;
+        Ok(true)
+    }
+
+    /// Removes the folder of a start that failed, unless something is in it.
+    pub(crate) fn remove_folder(&self) {
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 
     /// Takes the files for one server; refused while another living process has them.
