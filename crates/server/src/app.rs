@@ -52,11 +52,11 @@ impl App {
         faults: Arc<dyn Faults>,
     ) -> Result<Self> {
         let made = opener == Opener::Server && config.files.make_folder()?;
-        let opened = Database::open(config, creation, Arc::clone(&faults)).await;
-        if made && opened.is_err() {
+        let store = Database::open(config, creation, Arc::clone(&faults)).await;
+        if made && store.is_err() {
             config.files.remove_folder();
         }
-        let store = opened?;
+        let store = store?;
         let (files, journal, installation) = match opener {
             Opener::Command => (None, None, None),
             Opener::Server => {

@@ -20,6 +20,7 @@ const SQLITE_ONLY: &[&str] = &[
 /// be lent, an answer may be lost, and a round trip costs.
 const POSTGRES_ONLY: &[&str] = &[
     "queries/backup/in_use.sql",
+    "queries/backup/look_again.sql",
     "queries/backup/raise_sequence.sql",
     "queries/installation/durability.sql",
     "queries/installation/lock_clock_history.sql",
