@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 
-use onefold::core::ports::NoFaults;
+use onefold::store::NoFaults;
 
 use crate::load::Target;
 
@@ -37,12 +37,8 @@ impl Gateway {
         let config = folder.join("gateway.toml");
         std::fs::write(&config, configuration(folder, upstream)).expect("a file");
         let program = std::env::current_exe().expect("this program has a name");
-        let mut child = Command::new(program)
-            .arg(GATEWAY)
-            .arg(&config)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the gateway starts");
+        let mut child =
+            Command::new(program).arg(GATEWAY).arg(&config).stdout(Stdio::piped()).spawn().expect("the gateway starts");
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("a pipe");
         std::io::BufReader::new(stdout).read_line(&mut line).expect("the gateway says where it is");

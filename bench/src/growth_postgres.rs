@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use onefold::Postgres;
+use onefold::store::Postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use crate::ours::{Ours, callers};

@@ -3,10 +3,14 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use rusqlite::{Connection, params, params_from_iter, types::Value};
+use rusqlite::{Connection, params};
 
-const FIND: &str = include_str!("../../crates/sqlite/queries/ledger/find.sql");
-const INSERT: &str = include_str!("../../crates/sqlite/queries/ledger/insert.sql");
+const FIND: &str = "SELECT * FROM onefold_operations WHERE tenant = ?1 AND kind = ?2 AND operation_id = ?3";
+const INSERT: &str = "INSERT INTO onefold_operations (tenant, kind, operation_id, fingerprint, fingerprint_mode, \
+     fingerprint_key_id, source, created_at, status, class, policy, fence, attempt_id, worker, deadline, lease_until, \
+     attempts, first_attempt_at, attempt_started_at, asks, side_effect_status, updated_at) \
+     VALUES (?1, ?2, ?3, ?4, 'raw.1', 1, 'api', 1, 'STARTED', 'external-command', 'escalate', 1, ?5, 'host/1', 9, 9, \
+     1, 1, 1, 0, 'NOT_APPLIED', 1)";
 const COMPLETE: &str = "UPDATE onefold_operations SET status = 'COMPLETED', result = ?4, result_type = 'application/json', \
      side_effect_status = 'APPLIED', settled_by = 'HOLDER', recorded = ?5, updated_at = ?6, completed_at = ?6 \
      WHERE tenant = ?1 AND kind = ?2 AND operation_id = ?3 AND fence = 1 AND status = 'STARTED'";
@@ -39,7 +43,11 @@ impl Naive {
         let known =
             connection.prepare_cached(FIND).expect("find").exists(params!["default", "naive.pay", id]).expect("find");
         assert!(!known, "{id} exists");
-        connection.prepare_cached(INSERT).expect("insert").execute(params_from_iter(row(id))).expect("insert");
+        connection
+            .prepare_cached(INSERT)
+            .expect("insert")
+            .execute(params!["default", "naive.pay", id, [1_u8; 32], [2_u8; 16]])
+            .expect("insert");
         connection.prepare_cached("COMMIT").expect("commit").execute([]).expect("commit");
     }
 
@@ -52,45 +60,6 @@ impl Naive {
             .expect("update");
         assert_eq!(written, 1);
     }
-}
-
-fn row(id: &str) -> Vec<Value> {
-    let text = |value: &str| Value::Text(value.to_owned());
-    let mut row = vec![
-        text("default"),
-        text("naive.pay"),
-        text(id),
-        Value::Blob(vec![1; 32]),
-        text("raw.1"),
-        Value::Integer(1),
-        text("api"),
-    ];
-    row.extend(std::iter::repeat_n(Value::Null, 8));
-    row.extend([
-        Value::Integer(1),
-        text("STARTED"),
-        text("external-command"),
-        text("escalate"),
-        Value::Integer(1),
-        Value::Blob(vec![2; 16]),
-    ]);
-    row.extend([
-        Value::Null,
-        text("host/1"),
-        Value::Integer(9),
-        Value::Integer(9),
-        Value::Integer(1),
-        Value::Integer(1),
-        Value::Integer(1),
-    ]);
-    row.extend(std::iter::repeat_n(Value::Null, 4));
-    row.push(Value::Integer(0));
-    row.extend(std::iter::repeat_n(Value::Null, 9));
-    row.push(text("NOT_APPLIED"));
-    row.extend(std::iter::repeat_n(Value::Null, 4));
-    row.extend([Value::Integer(1), Value::Null]);
-    assert_eq!(row.len(), 49);
-    row
 }
 
 /// Runs `count` operations from this many threads.

@@ -7,7 +7,11 @@ use std::time::Duration;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool, SqlSafeStr as _, SqlStr};
 
-const INSERT: &str = include_str!("../../crates/postgres/queries/ledger/insert.sql");
+const INSERT: &str = "INSERT INTO onefold_operations (tenant, kind, operation_id, fingerprint, fingerprint_mode, \
+     fingerprint_key_id, source, created_at, status, class, policy, fence, attempt_id, worker, deadline, lease_until, \
+     attempts, first_attempt_at, attempt_started_at, asks, side_effect_status, updated_at) \
+     VALUES ($1, $2, $3, $4, 'raw.1', 1, 'api', 1, 'STARTED', 'external-command', 'escalate', 1, $5, 'host/1', 9, 9, \
+     1, 1, 1, 0, 'NOT_APPLIED', 1) ON CONFLICT DO NOTHING";
 const COMPLETE: &str = "UPDATE onefold_operations SET status = 'COMPLETED', result = $4, result_type = 'application/json', \
      side_effect_status = 'APPLIED', settled_by = 'HOLDER', recorded = $5, updated_at = $6, completed_at = $6 \
      WHERE tenant = $1 AND kind = $2 AND operation_id = $3 AND fence = 1 AND status = 'STARTED'";
@@ -48,16 +52,16 @@ impl Naive {
             .await
             .expect("the database answers");
         let of = |sql: &str| AssertSqlSafe(sql.replace("onefold_", &format!("{schema}.onefold_"))).into_sql_str();
-        let insert = format!("{} ON CONFLICT DO NOTHING", INSERT.trim_end());
         if story == Story::Told {
             sqlx::raw_sql(of(TIMELINE)).execute(&pool).await.expect("a table of events");
         }
-        Self { pool, insert: of(&insert), complete: of(COMPLETE), tell: of(TELL), story }
+        Self { pool, insert: of(INSERT), complete: of(COMPLETE), tell: of(TELL), story }
     }
 
     /// One operation: two commits.
     pub async fn operation(&self, id: &str) {
-        self.step(id, "claimed", row(sqlx::query(self.insert.clone()), id)).await;
+        let claim = sqlx::query(self.insert.clone()).bind("default").bind("naive.pay").bind(id);
+        self.step(id, "claimed", claim.bind(&[1_u8; 32][..]).bind(&[2_u8; 16][..])).await;
         let complete = sqlx::query(self.complete.clone())
             .bind("default")
             .bind("naive.pay")
@@ -83,15 +87,3 @@ impl Naive {
 }
 
 type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
-
-fn row(query: Query, id: &str) -> Query {
-    let texts = |query: Query, count: usize| (0..count).fold(query, |query, _| query.bind(None::<&str>));
-    let numbers = |query: Query, count: usize| (0..count).fold(query, |query, _| query.bind(None::<i64>));
-    let query = query.bind("default").bind("naive.pay").bind(id).bind(&[1_u8; 32][..]).bind("raw.1").bind(1_i64);
-    let query = texts(query.bind("api"), 8).bind(1_i64).bind("STARTED").bind("external-command").bind("escalate");
-    let query = query.bind(1_i64).bind(&[2_u8; 16][..]).bind(None::<&str>).bind("host/1");
-    let query = query.bind(9_i64).bind(9_i64).bind(1_i64).bind(1_i64).bind(1_i64);
-    let query = numbers(query, 4).bind(0_i64).bind(None::<&[u8]>).bind(None::<&str>).bind(None::<i64>);
-    let query = texts(query.bind(None::<&[u8]>), 5).bind("NOT_APPLIED").bind(None::<&[u8]>);
-    texts(query, 3).bind(1_i64).bind(None::<i64>)
-}

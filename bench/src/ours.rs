@@ -4,9 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold::core::effect::ExternalCommand;
-use onefold::core::ports::Store;
-use onefold::{Claimed, Kind, KindHandle, Ledger, OperationId, Postgres, PostgresOptions, Settings, Sqlite};
+use onefold::claim::ClaimResult;
+use onefold::class::ExternalCommand;
+use onefold::kind::KindHandle;
+use onefold::operation::OperationId;
+use onefold::settings::Settings;
+use onefold::store::Store;
+use onefold::store::{Postgres, PostgresOptions, Sqlite};
+use onefold::{Kind, Ledger};
 
 /// A ledger with one kind.
 pub struct Ours<S = Sqlite> {
@@ -17,14 +22,14 @@ pub struct Ours<S = Sqlite> {
 impl Ours {
     /// Opens a file.
     pub async fn open(path: &Path) -> Self {
-        Self::on(Sqlite::open(path, onefold::sqlite_options()).await.expect("the file opens"))
+        Self::on(Sqlite::open(path, onefold::store::sqlite_options()).await.expect("the file opens"))
     }
 }
 
 impl Ours<Postgres> {
     /// Opens a schema.
     pub async fn open_schema(url: &str, schema: &str) -> Self {
-        let options = PostgresOptions { schema: Some(schema.to_owned()), ..onefold::postgres_options() };
+        let options = PostgresOptions { schema: Some(schema.to_owned()), ..onefold::store::postgres_options() };
         Self::on(Postgres::open(url, options).await.expect("the database opens"))
     }
 }
@@ -43,7 +48,7 @@ impl<S: Store> Ours<S> {
     pub async fn operation(&self, id: &str) {
         let operation = self.kind.operation(OperationId::parse(id).expect("a legal id"));
         match operation.claim(&request(id), self.ledger.attempt_id()).await.expect("the ledger answers") {
-            Claimed::Granted(lease) => {
+            ClaimResult::Granted(lease) => {
                 lease.complete(&"NTC-991", None).await.expect("recorded");
             }
             _ => panic!("{id} was not granted"),
@@ -54,7 +59,7 @@ impl<S: Store> Ours<S> {
     pub async fn duplicate(&self, id: &str) {
         let operation = self.kind.operation(OperationId::parse(id).expect("a legal id"));
         match operation.claim(&request(id), self.ledger.attempt_id()).await.expect("the ledger answers") {
-            Claimed::Replay(_) => {}
+            ClaimResult::Replay(_) => {}
             _ => panic!("{id} was not replayed"),
         }
     }

@@ -35,7 +35,7 @@ async fn serve() {
         stream.set_nodelay(true).expect("no delay");
         let count = Arc::clone(&count);
         let service = service_fn(move |request| answer(request, Arc::clone(&count)));
-        // A client that hangs up is no matter of ours.
+        // A client that hangs up does not concern us.
         tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onefold::core::ports::{FaultPoint, Faults};
+use onefold::store::{FaultPoint, Faults};
 
 /// Kills the process when a point is reached for the n-th time.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ impl KillAt {
     /// Reads `point:n`, such as `after-effect:3`.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, count) = text.split_once(':')?;
-        let point = FaultPoint::ALL.into_iter().find(|point| point.as_str() == name)?;
+        let point = FaultPoint::parse(name)?;
         Some(Self { point, left: AtomicUsize::new(count.parse().ok()?) })
     }
 }

@@ -18,7 +18,7 @@ pub struct Connection {
 
 /// A status and a body.
 #[derive(Debug)]
-pub struct Answered {
+pub struct JsonResponse {
     /// The status, such as 200.
     pub status: u16,
     /// The body, which is JSON whatever happens.
@@ -35,12 +35,12 @@ impl Connection {
     }
 
     /// Reads something.
-    pub fn get(&mut self, path: &str) -> io::Result<Answered> {
+    pub fn get(&mut self, path: &str) -> io::Result<JsonResponse> {
         self.exchange("GET", path, "")
     }
 
     /// Asks for something to be done. An error says that the answer was lost, and nothing about the rest.
-    pub fn post(&mut self, path: &str, body: &Value) -> io::Result<Answered> {
+    pub fn post(&mut self, path: &str, body: &Value) -> io::Result<JsonResponse> {
         self.exchange("POST", path, &body.to_string())
     }
 
@@ -54,7 +54,7 @@ impl Connection {
         self.stream.get_mut().write_all(request.as_bytes())
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: &str) -> io::Result<Answered> {
+    fn exchange(&mut self, method: &str, path: &str, body: &str) -> io::Result<JsonResponse> {
         self.send(method, path, body)?;
         let status = self.line()?.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or_else(|| torn("no status"))?;
@@ -70,7 +70,7 @@ impl Connection {
         }
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
-        Ok(Answered { status, body: serde_json::from_slice(&body).map_err(|_| torn("no JSON"))? })
+        Ok(JsonResponse { status, body: serde_json::from_slice(&body).map_err(|_| torn("no JSON"))? })
     }
 
     fn line(&mut self) -> io::Result<String> {

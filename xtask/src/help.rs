@@ -35,17 +35,18 @@ Suites, in order:
   model        test targets called `model`: the rules under a model checker
   crash        test targets of the crash campaign, which kills real processes
   postgres     test targets that need PostgreSQL and PgBouncer
-  services     a round trip with each of the services (`cargo xtask help services`)
+  services     a round trip with each service that a test of the product uses
   doctests     the examples in the documentation
   examples     every example is built and run
   openapi      docs/openapi.json is valid OpenAPI 3.1, by a validator in Python
   fuzz-api     requests that schemathesis makes from /openapi.json meet a running
-               server: no 5xx, and every answer as described; at most 3 minutes
+               server: every check of the generator, with one seed; with `--full`
+               one seed after the other for 10 minutes
   benches      every benchmark compiles; `cargo xtask bench NAME` runs one
 
 Options:
   --only NAME    run this suite; may be given more than once
-  --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1)
+  --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1), and fuzz longer
   --require-all  what was not run counts as failed
   --no-install   install no tool; what needs a missing one is not run
 
@@ -53,7 +54,8 @@ A suite that needs services has them up while it runs; those that the run
 started are stopped at its end.
 
 A suite fails when a test fails, when a test is ignored, and when it ran none.
-The last line is `N passed, M failed`; M is 0 exactly when the exit code is 0.
+The table says how long each suite took, and all of them together. The last line
+is `N passed, M failed`; M is 0 exactly when the exit code is 0.
 
 Examples:
   cargo xtask test
@@ -74,6 +76,8 @@ Steps, in order; all of them run even when one fails:
   deny         cargo-deny: licences, sources and banned crates (deny.toml)
   coverage     what docs/coverage.md names exists
   then the other suites of `cargo xtask test`
+
+The table says how long each step took, and all of them together.
 
 Options:
   --require-all  what was not run counts as failed; runs the benchmarks briefly
@@ -156,14 +160,19 @@ cargo xtask tidy: check what the compiler cannot
 Usage: cargo xtask tidy
 
 Rules, each a file in xtask/src/tidy/:
-  length      no Rust file has more than 600 lines
-  vocabulary  no name uses a word that the vocabulary leaves out
-  sql         in crates/*/src, SQL is in queries/ and migrations/, not in strings
-  stores      the store crates have the same file names, side by side
-  unfinished  no ignored test, no placeholder macro
-  decisions   docs/decisions holds NNNN-title.md, each number once
-  paths       no file mentions a folder of somebody's machine
-  coverage    what docs/coverage.md names exists
+  length        no Rust file has more than 600 lines
+  vocabulary    no name uses a word that the vocabulary leaves out, no type or file a retired name
+  prose         comments, messages and pages use none of the phrases that STYLE retires
+  sql           in crates/*/src, SQL is in queries/ and migrations/, not in strings
+  stores        the store crates have the same file names, side by side
+  unfinished    no ignored test, no placeholder macro
+  decisions     docs/decisions holds NNNN-title.md, each number once, one decision a file
+  paths         no file mentions a folder of somebody's machine
+  architecture  what ARCHITECTURE.md names exists: files, folders, `file.rs::name`
+  links         a link from page to page leads to a file and a heading that exist
+  names         a public type name exists once in crates/*/src
+  arrows        a crate sees only what the dependency rule lets it see
+  coverage      what docs/coverage.md names exists
 
 A finding reads `path:line: what is wrong (what to do)`. Where a line is right
 in spite of a rule, say why at its end: `// tidy: allow(the reason)`.

@@ -16,6 +16,6 @@ pub(crate) fn run(context: &Context) -> Tally {
     Tally::of_one(VALIDATOR.program(&context.root, "python").and_then(|mut command| {
         command.current_dir(&context.root).args(["-m", "openapi_spec_validator"]);
         command.args(["--schema", "3.1", "--errors", "all", DOCUMENT]);
-        cargo::pass_through(&mut command).map_err(|why| format!("{DOCUMENT} is no valid OpenAPI 3.1: {why}"))
+        cargo::pass_through(&mut command).map_err(|why| format!("{DOCUMENT} is not valid OpenAPI 3.1: {why}"))
     }))
 }

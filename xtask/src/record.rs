@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::args::Size;
 use crate::cargo;
 
-/// Recorded even where they are no direct dependency of the benchmarks.
+/// Recorded even where they are not a direct dependency of the benchmarks.
 const ALWAYS: [&str; 4] = ["libsqlite3-sys", "rusqlite", "sqlx", "tokio"];
 
 /// Writes `target/bench/NAME.json`. A smoke run has a file of its own, so that it never replaces a measurement.

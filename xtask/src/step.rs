@@ -190,9 +190,17 @@ fn sentence(row: &Row) -> String {
     }
 }
 
+/// How each step ended and how long it took; the last row is the sum.
 fn show(rows: &[Row]) -> String {
-    let cells: Vec<[String; 5]> = rows.iter().map(cells).collect();
+    let cells: Vec<[String; 5]> = rows.iter().map(cells).chain([total(rows)]).collect();
     table::render(["suite", "result", "tests", "seconds", "why"], &cells)
+}
+
+fn total(rows: &[Row]) -> [String; 5] {
+    let tests: u64 = rows.iter().map(|row| row.tally.passed + row.tally.failed).sum();
+    let took: Duration = rows.iter().map(|row| row.took).sum();
+    let seconds = took.as_secs_f64();
+    ["total".to_owned(), String::new(), format!("{tests:>5}"), format!("{seconds:>7.1}"), String::new()]
 }
 
 fn cells(row: &Row) -> [String; 5] {
@@ -266,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_how_each_step_ended_and_why() {
+    fn the_table_says_how_each_step_ended_why_and_how_long_all_took() {
         let rows = [
             row("unit", Outcome::Passed, tally(12, 0, 0)),
             row("crash", failed("1 failed"), tally(2, 1, 0)),
@@ -278,6 +286,7 @@ suite | result  | tests | seconds | why
 unit  | passed  |    12 |     1.2 |
 crash | FAILED  |     3 |     1.2 | 1 failed
 deny  | not run |       |         | not installed
+total |         |    15 |     3.8 |
 ";
         assert_eq!(show(&rows), expected);
     }

@@ -19,7 +19,7 @@ pub(crate) const SUITES: &[Step] = &[
     Step::new("model", always, model),
     Step::new("crash", always, crash),
     Step::new("postgres", always, postgres).needing(&[Service::Postgres, Service::PgBouncer]),
-    Step::new("services", always, services::check).needing(Service::ALL),
+    Step::new("services", always, services::check).needing(Service::TESTED),
     Step::new("doctests", always, doctests),
     Step::new("examples", always, examples::run),
     Step::new("openapi", openapi::ready, openapi::run),
@@ -40,26 +40,36 @@ fn unit(context: &Context) -> Tally {
 }
 
 fn integration(context: &Context) -> Tally {
-    test_targets(context, Group::Integration).unwrap_or_else(Tally::trouble)
+    test_targets(context, &targets::INTEGRATION).unwrap_or_else(Tally::trouble)
 }
 
 fn model(context: &Context) -> Tally {
-    test_targets(context, Group::Model).unwrap_or_else(Tally::trouble)
+    let full = if context.options.full { Some(("ONEFOLD_MODEL_FULL", "1")) } else { None };
+    test_targets_with(context, &targets::MODEL, full).unwrap_or_else(Tally::trouble)
 }
 
 fn crash(context: &Context) -> Tally {
-    test_targets(context, Group::Crash).unwrap_or_else(Tally::trouble)
+    test_targets(context, &targets::CRASH).unwrap_or_else(Tally::trouble)
 }
 
 fn postgres(context: &Context) -> Tally {
-    test_targets(context, Group::Postgres).unwrap_or_else(Tally::trouble)
+    test_targets(context, &targets::POSTGRES).unwrap_or_else(Tally::trouble)
 }
 
 fn doctests(context: &Context) -> Tally {
     counted(cargo_test(context).arg("--doc"))
 }
 
-fn test_targets(context: &Context, group: Group) -> Result<Tally, String> {
+fn test_targets(context: &Context, group: &Group) -> Result<Tally, String> {
+    test_targets_with(context, group, None)
+}
+
+/// The same with a variable of its own in their environment.
+fn test_targets_with(
+    context: &Context,
+    group: &Group,
+    variable: Option<(&'static str, &'static str)>,
+) -> Result<Tally, String> {
     let names = targets::names(&context.root, group)?;
     if names.is_empty() {
         return Err("there is no test target".to_owned());
@@ -68,9 +78,7 @@ fn test_targets(context: &Context, group: Group) -> Result<Tally, String> {
     for name in &names {
         command.args(["--test", name]);
     }
-    if group == Group::Model && context.options.full {
-        command.env("ONEFOLD_MODEL_FULL", "1");
-    }
+    command.envs(variable);
     Ok(counted(&mut command))
 }
 

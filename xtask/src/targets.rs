@@ -10,21 +10,24 @@ use serde_json::Value;
 
 use crate::cargo;
 
-/// The package whose tests kill processes, and so take their time.
-const CAMPAIGN: &str = "onefold-campaign";
-/// The test targets that run the rules under a model checker.
-const MODEL: &str = "model";
-/// The test targets that need PostgreSQL and PgBouncer.
-const POSTGRES: [&str; 4] = ["postgres", "postgres_routes", "postgres_server", "postgres_servers"];
+/// The suites that run test targets; the first that takes a target has it. A new one is one more constant and its place
+/// in the list.
+const GROUPS: &[&Group] = &[&POSTGRES, &CRASH, &MODEL, &INTEGRATION];
 
-/// The suites that run test targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Group {
-    Integration,
-    Model,
-    Crash,
-    Postgres,
+/// Test targets that one suite runs.
+#[derive(Debug)]
+pub(crate) struct Group {
+    takes: fn(&TestTarget) -> bool,
 }
+
+/// What needs PostgreSQL and PgBouncer.
+pub(crate) const POSTGRES: Group = Group { takes: |target| target.name.split('_').any(|word| word == "postgres") };
+/// What kills processes, and so takes its time.
+pub(crate) const CRASH: Group = Group { takes: |target| target.package == "onefold-campaign" };
+/// What runs the rules under a model checker.
+pub(crate) const MODEL: Group = Group { takes: |target| target.name == "model" };
+/// Everything else.
+pub(crate) const INTEGRATION: Group = Group { takes: |_| true };
 
 /// A file in a package's `tests/`.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,27 +36,21 @@ struct TestTarget {
     name: String,
 }
 
-impl TestTarget {
-    fn group(&self) -> Group {
-        if POSTGRES.contains(&self.name.as_str()) {
-            Group::Postgres
-        } else if self.package == CAMPAIGN {
-            Group::Crash
-        } else if self.name == MODEL {
-            Group::Model
-        } else {
-            Group::Integration
-        }
-    }
+/// Whether the group has the target: it takes it, and no group before it does.
+fn has(group: &Group, target: &TestTarget) -> bool {
+    GROUPS
+        .iter()
+        .find(|group| (group.takes)(target))
+        .is_some_and(|first| std::ptr::fn_addr_eq(first.takes, group.takes))
 }
 
 /// The names of a group's test targets, each once.
-pub(crate) fn names(root: &Path, group: Group) -> Result<Vec<String>, String> {
+pub(crate) fn names(root: &Path, group: &Group) -> Result<Vec<String>, String> {
     choose(&test_targets(&cargo::metadata(root, "Cargo.toml")?), group)
 }
 
-fn choose(targets: &[TestTarget], group: Group) -> Result<Vec<String>, String> {
-    let (ours, others): (Vec<_>, Vec<_>) = targets.iter().partition(|target| target.group() == group);
+fn choose(targets: &[TestTarget], group: &Group) -> Result<Vec<String>, String> {
+    let (ours, others): (Vec<_>, Vec<_>) = targets.iter().partition(|target| has(group, target));
     for target in &ours {
         if let Some(other) = others.iter().find(|other| other.name == target.name) {
             return Err(format!(
@@ -106,16 +103,16 @@ mod tests {
             target("onefold-postgres", "postgres"),
             target("onefold-server", "postgres_server"),
         ];
-        assert_eq!(choose(&targets, Group::Postgres), Ok(vec!["postgres".to_owned(), "postgres_server".to_owned()]));
-        assert_eq!(choose(&targets, Group::Model), Ok(vec!["model".to_owned()]));
-        assert_eq!(choose(&targets, Group::Integration), Ok(vec!["store".to_owned()]));
-        assert_eq!(choose(&targets, Group::Crash), Ok(vec!["crash".to_owned()]));
+        assert_eq!(choose(&targets, &POSTGRES), Ok(vec!["postgres".to_owned(), "postgres_server".to_owned()]));
+        assert_eq!(choose(&targets, &MODEL), Ok(vec!["model".to_owned()]));
+        assert_eq!(choose(&targets, &INTEGRATION), Ok(vec!["store".to_owned()]));
+        assert_eq!(choose(&targets, &CRASH), Ok(vec!["crash".to_owned()]));
     }
 
     #[test]
     fn a_name_that_two_suites_would_run_is_refused() {
         let targets = [target("onefold-campaign", "crash"), target("onefold-sqlite", "crash")];
-        let wrong = choose(&targets, Group::Crash).unwrap_err();
+        let wrong = choose(&targets, &CRASH).unwrap_err();
         assert!(wrong.contains("onefold-sqlite"), "{wrong}");
     }
 

@@ -80,7 +80,7 @@ async fn compare(scale: Scale) {
     let mut ours = Side::new("gateway", gateway.target());
     let mut peer = Side::new("restate", restate.target());
     let lasts = LASTS / u32::try_from(scale.divide_by).expect("a small number");
-    // Whoever compiles itself while it runs gets the time to do so.
+    // A peer that compiles itself while it runs gets the time to do so.
     for side in [&straight, &ours, &peer] {
         load(&side.target, CALLERS, lasts / 2, Keys::Fresh).await;
     }

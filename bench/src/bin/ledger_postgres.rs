@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use onefold::Postgres;
+use onefold::store::Postgres;
 use onefold_bench::naive_postgres::{Naive, Story};
 use onefold_bench::ours::{Ours, callers};
 use onefold_bench::schemas::Schemas;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use onefold::core::ports::{Faults, NoFaults};
+use onefold::store::{Faults, NoFaults};
 use onefold_campaign::faults::KillAt;
 
 fn main() -> ExitCode {

@@ -4,13 +4,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold::core::effect::{Converging, ExternalCommand};
-use onefold::core::ledger::AttemptId;
-use onefold::core::ports::{Faults, Look, NoFaults};
-use onefold::{
-    Answer, Ask, CallFailure, Category, Claimed, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId,
-    OperationKey, Performed, Rerun, SameKey, Schedule, Settings, Sqlite, Tenant, Void,
-};
+use onefold::call::CallFailure;
+use onefold::claim::AttemptId;
+use onefold::claim::ClaimResult;
+use onefold::class::{Converging, ExternalCommand};
+use onefold::kind::KindHandle;
+use onefold::operation::{OperationId, OperationKey, Tenant};
+use onefold::policy::{Ask, Escalate, ProviderAnswer, Rerun, SameKey, Void};
+use onefold::retry::{Category, Schedule};
+use onefold::settings::{FileJournal, Settings};
+use onefold::store::Sqlite;
+use onefold::store::{Faults, LedgerRead, NoFaults};
+use onefold::{Kind, Ledger, Performed};
 use onefold_campaign::faults::KillAt;
 use onefold_campaign::wire::ask_async;
 use tokio::io::AsyncBufReadExt as _;
@@ -83,7 +88,7 @@ impl Worker {
             Some(kill) => Arc::new(kill),
             None => Arc::new(NoFaults),
         };
-        let mut store = onefold::sqlite_options();
+        let mut store = onefold::store::sqlite_options();
         store.faults = Arc::clone(&faults);
         store.busy_wait = options.millis("--busy-ms", 10_000);
         let installation = options.get("--installation", "");
@@ -143,7 +148,9 @@ impl Worker {
     fn effect(
         &self,
         id: &str,
-    ) -> impl FnOnce(onefold::Attempt) -> onefold::core::ports::BoxFuture<'static, Result<String, CallFailure>>
+    ) -> impl FnOnce(
+        onefold::call::Attempt,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<String, CallFailure>> + Send>>
     + Send
     + 'static {
         let verb = if self.dedup { "DEDUP" } else { "DO" };
@@ -152,7 +159,7 @@ impl Worker {
         move |attempt| {
             Box::pin(async move {
                 attempt.may_send()?;
-                let line = format!("{verb} {}", attempt.key());
+                let line = format!("{verb} {}", attempt.provider_key());
                 let answer =
                     ask_async(&provider, &line).await.map_err(|_| CallFailure::unknown(Category::DownstreamTimeout))?;
                 println!("EFFECT {id}");
@@ -175,20 +182,20 @@ impl Worker {
             Handle::Converging(kind) => kind.operation(operation).claim(&id, attempt_id).await?,
         };
         Ok(match claimed {
-            Claimed::Granted(lease) => format!("CLAIM {id} granted {}", lease.fence()),
-            Claimed::Replay(replay) => format!("CLAIM {id} replay {}", replay.status),
-            Claimed::InFlight { .. } => format!("CLAIM {id} in-flight"),
-            Claimed::Conflict => format!("CLAIM {id} conflict"),
-            Claimed::Unknown { .. } => format!("CLAIM {id} unknown"),
-            Claimed::Waiting { .. } => format!("CLAIM {id} waiting"),
+            ClaimResult::Granted(lease) => format!("CLAIM {id} granted {}", lease.fence()),
+            ClaimResult::Replay(replay) => format!("CLAIM {id} replay {}", replay.status),
+            ClaimResult::InFlight { .. } => format!("CLAIM {id} in-flight"),
+            ClaimResult::Conflict => format!("CLAIM {id} conflict"),
+            ClaimResult::Unknown { .. } => format!("CLAIM {id} unknown"),
+            ClaimResult::Waiting { .. } => format!("CLAIM {id} waiting"),
         })
     }
 
     async fn record(&self, id: &str, fence: &str, attempt: &str, value: &str) -> Result<String, Failure> {
         let (operation, attempt_id, fence) = (OperationId::parse(id)?, attempt_id(attempt)?, fence.parse()?);
         let held = match &self.kind {
-            Handle::Command(kind) => kind.operation(operation).held(fence, attempt_id),
-            Handle::Converging(kind) => kind.operation(operation).held(fence, attempt_id),
+            Handle::Command(kind) => kind.operation(operation).held(fence, attempt_id)?,
+            Handle::Converging(kind) => kind.operation(operation).held(fence, attempt_id)?,
         };
         Ok(match held.complete(&value, None).await {
             Ok(status) => format!("RECORD {id} accepted {status}"),
@@ -210,8 +217,8 @@ impl Worker {
             None => "none".to_owned(),
             Some(incident) => {
                 let filter =
-                    onefold::core::ports::IncidentFilter { id: Some(incident), open_only: true, ..Default::default() };
-                let found = self.ledger.store().incidents(filter, onefold::core::ports::Page::default()).await?;
+                    onefold::incident::IncidentFilter { id: Some(incident), open_only: true, ..Default::default() };
+                let found = self.ledger.store().incidents(filter, onefold::incident::Page::default()).await?;
                 found.items.first().map_or_else(|| "missing".to_owned(), |incident| incident.error_code.to_string())
             }
         };
@@ -269,10 +276,10 @@ fn declare(ledger: &Ledger<Sqlite>, policy: &str, options: &Options, provider: &
     })
 }
 
-fn found(answer: &std::io::Result<String>, key: &str) -> Answer {
+fn found(answer: &std::io::Result<String>, key: &str) -> ProviderAnswer {
     match answer.as_deref() {
-        Ok("0" | "VOIDED") => Answer::did_not(),
-        Ok("ERROR") | Err(_) => Answer::cannot_tell(),
-        Ok(_) => Answer::took_hold(&format!("R-{}", key.split('~').next().unwrap_or(key))),
+        Ok("0" | "VOIDED") => ProviderAnswer::did_not(),
+        Ok("ERROR") | Err(_) => ProviderAnswer::cannot_tell(),
+        Ok(_) => ProviderAnswer::took_hold(&format!("R-{}", key.split('~').next().unwrap_or(key))),
     }
 }

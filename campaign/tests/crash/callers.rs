@@ -4,13 +4,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use onefold_campaign::http::{Answered, Connection};
+use onefold_campaign::http::{Connection, JsonResponse};
 use onefold_campaign::wire::ask;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::fixture::{PATIENCE, Provider};
 use crate::server::Site;
-use crate::stage::{PATIENCE, Provider};
 
 pub(crate) const CALLERS: usize = 64;
 
@@ -115,7 +115,7 @@ impl Caller<'_> {
     }
 
     /// Sends a request until it is answered: the very same one, whatever became of the server.
-    fn ask(&mut self, path: &str, body: &Value, repeated: Option<&AtomicU64>) -> Answered {
+    fn ask(&mut self, path: &str, body: &Value, repeated: Option<&AtomicU64>) -> JsonResponse {
         let began = Instant::now();
         loop {
             if let Some(connection) = &mut self.connection {

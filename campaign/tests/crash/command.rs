@@ -1,4 +1,4 @@
-//! `onefold run` on stage: a command that counts its own runs and waits for the test's word.
+//! `onefold run` as a process: a command that counts its own runs and waits for the test's word.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -81,11 +81,11 @@ impl Story {
         assert!(output.stderr.starts_with(&stderr) || output.stderr.ends_with(&stderr), "{}: {output:?}", self.id);
     }
 
-    /// The run refused: nobody knows.
+    /// The run refused: the outcome is unknown.
     pub(crate) fn assert_unknown(&self, output: &Output) {
         assert_eq!(output.status.code(), Some(79), "{}: {output:?}", self.id);
         assert_eq!(output.stdout, b"", "{}: nothing ran", self.id);
-        assert!(String::from_utf8_lossy(&output.stderr).contains("nobody knows"), "{}: {output:?}", self.id);
+        assert!(String::from_utf8_lossy(&output.stderr).contains("it is unknown whether"), "{}: {output:?}", self.id);
     }
 
     /// Where the operation stands, as `onefold operations` shows it.

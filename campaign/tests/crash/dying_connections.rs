@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::callers::{claim, result};
+use crate::fixture::Provider;
 use crate::server::Server;
-use crate::stage::Provider;
 
 /// Operations that are claimed in one stall.
 const IDS: usize = 12;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::stage::{Provider, Worker};
+use crate::fixture::{Provider, Worker};
 
 const IMPATIENT: [(&str, &str); 4] =
     [("--gate", "yes"), ("--busy-ms", "100"), ("--record-for-ms", "300"), ("--installation", "main")];

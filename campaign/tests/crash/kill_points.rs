@@ -1,6 +1,6 @@
 //! `kill -9` at each named fault point, under each policy.
 
-use crate::stage::{Provider, Worker};
+use crate::fixture::{Provider, Worker};
 
 struct Row {
     point: &'static str,
@@ -25,7 +25,7 @@ const fn row(
     Row { point, policy, stands, effects, again, effects_in_the_end }
 }
 
-/// What is believed after a crash at each point. An effect is never doubled; what nobody can know is said so.
+/// What is believed after a crash at each point. An effect is never doubled; what cannot be known is reported as unknown.
 const ROWS: &[Row] = &[
     row("before-claim-commit", "escalate", "absent", 0, "completed", 1),
     row("before-claim-commit", "same-key", "absent", 0, "completed", 1),
@@ -80,7 +80,7 @@ fn check(row: &Row) {
 
 #[test]
 fn every_fault_point_has_its_rows() {
-    for point in onefold::core::ports::FaultPoint::ALL {
+    for point in onefold::store::FaultPoint::LEDGER {
         assert_eq!(ROWS.iter().filter(|row| row.point == point.as_str()).count(), 4, "{point:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Callers whose server dies between commit and answer, and who ask again with the same attempt id.
 
-use crate::stage::{Provider, Worker};
+use crate::fixture::{Provider, Worker};
 
 const ATTEMPT: &str = "0198c0de-0000-4000-8000-000000000001";
 const OTHER: &str = "0198c0de-0000-4000-8000-000000000002";

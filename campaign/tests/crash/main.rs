@@ -4,14 +4,14 @@
 mod callers;
 mod command;
 mod dying_connections;
+mod fixture;
 mod journal;
 mod kill_points;
+mod lossy_proxy;
 mod lost_answers;
 mod pause;
 mod random_kills;
-mod relay;
 mod run;
 mod served;
 mod server;
-mod stage;
 mod stalls;

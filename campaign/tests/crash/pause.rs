@@ -1,6 +1,6 @@
 //! SIGSTOP for longer than the lease: the holder wakes up late.
 
-use crate::stage::{Provider, Worker};
+use crate::fixture::{Provider, Worker};
 use rustix::process::Signal;
 
 const SHORT: [(&str, &str); 2] = [("--lease-ms", "100"), ("--deadline-ms", "600000")];

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::stage::{Dice, Provider, Worker};
+use crate::fixture::{Dice, Provider, Worker};
 
 /// Each life begins this many new operations, and each says two lines: that it acted, and what is recorded.
 const OPERATIONS: usize = 40;

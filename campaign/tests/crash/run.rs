@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Child;
 
 use crate::command::{Story, incidents};
-use crate::relay::{Keep, Relay, Relaying};
+use crate::lossy_proxy::{LossyProxy, RunningProxy, Withheld};
 use crate::server::{Server, died_by_kill, wait_for};
 
 /// When the run dies.
@@ -70,20 +70,20 @@ fn a_run_that_dies_on_the_bare_file_is_repeated_only_where_its_class_allows() {
 fn a_run_that_dies_beside_a_living_server_is_repeated_only_where_its_class_allows() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("onefold.db");
-    let relay = Relay::bind();
-    let (hosts, through) = (relay.address.clone(), format!("http://{}", relay.address));
+    let proxy = LossyProxy::bind();
+    let (hosts, through) = (proxy.address.clone(), format!("http://{}", proxy.address));
     let server = Server::start(&db, None, &["--hosts", &hosts, "--sweep-every", "100ms"]);
-    let relaying = relay.to(&server.address);
+    let running = proxy.to(&server.address);
     check(&db, |row, story| {
         let keep = match row.moment {
-            Moment::BeforeClaim => Keep::Request("/v1/claims"),
-            Moment::AfterClaim => Keep::Answer("/v1/claims"),
+            Moment::BeforeClaim => Withheld::Request("/v1/claims"),
+            Moment::AfterClaim => Withheld::Answer("/v1/claims"),
             Moment::DuringCommand => return die_during_the_command(story),
-            Moment::BeforeRecord => Keep::Request("/complete"),
-            Moment::AfterRecord => Keep::Answer("/complete"),
+            Moment::BeforeRecord => Withheld::Request("/complete"),
+            Moment::AfterRecord => Withheld::Answer("/complete"),
         };
         story.open_gate();
-        die_while_kept_back(story, &relaying, keep, &through);
+        die_while_withheld(story, &running, keep, &through);
     });
 }
 
@@ -95,10 +95,10 @@ fn die_during_the_command(story: &Story) {
     story.open_gate();
 }
 
-fn die_while_kept_back(story: &Story, relaying: &Relaying, keep: Keep, through: &str) {
-    relaying.keep_back(keep);
+fn die_while_withheld(story: &Story, running: &RunningProxy, keep: Withheld, through: &str) {
+    running.withhold(keep);
     let run = story.run(None, &["--server", through]);
-    relaying.wait();
+    running.wait();
     kill(run);
 }
 

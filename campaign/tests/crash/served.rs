@@ -3,14 +3,14 @@
 //! `after-effect` belongs to `perform`, where the effect happens in the same process: a server performs
 //! nothing, so it never reaches that point. Its callers act in between, and their death is `run`'s story.
 
-use onefold::core::ports::FaultPoint;
+use onefold::store::FaultPoint;
 use onefold_campaign::wire::ask;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::callers::{CALLERS, Callers, assert_believed, assert_granted_once, claim};
+use crate::fixture::{Dice, Provider};
 use crate::server::{Server, Site};
-use crate::stage::{Dice, Provider};
 
 /// Leases are looked for all the time: one that a restart forgot would be found.
 const SWEEPING: [&str; 2] = ["--sweep-every", "100ms"];
@@ -38,7 +38,7 @@ impl End {
 #[test]
 fn a_server_killed_at_each_point_grants_each_operation_once_and_loses_no_acknowledged_record() {
     let mut dice = Dice::seeded("served kill points");
-    let points = FaultPoint::ALL.into_iter().filter(|point| *point != FaultPoint::AfterEffect);
+    let points = FaultPoint::LEDGER.iter().copied().filter(|point| *point != FaultPoint::AFTER_EFFECT);
     let points: Vec<FaultPoint> = points.flat_map(|point| [point; 2]).collect();
     let faults = points.iter().map(|point| End::Fault(format!("{}:{}", point.as_str(), 1 + dice.below(40))));
     let (claims, records) = campaign(&faults.collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! The server on stage: the real command line, killed and started again on the same database.
+//! The server as a process: the real command line, killed and started again on the same database.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use onefold_campaign::http::Connection;
 
-use crate::stage::PATIENCE;
+use crate::fixture::PATIENCE;
 
 /// A serving process.
 pub(crate) struct Server {

@@ -10,7 +10,7 @@ fn a_claim_sent_again_while_the_file_is_held_is_performed_once() {
     let server = [Server::start(&db, None, &[])];
     let stalled = |during: &mut dyn FnMut()| {
         let writer = rusqlite::Connection::open(&db).unwrap();
-        writer.busy_timeout(crate::stage::PATIENCE).unwrap();
+        writer.busy_timeout(crate::fixture::PATIENCE).unwrap();
         writer.execute_batch("BEGIN IMMEDIATE").unwrap();
         during();
         writer.execute_batch("ROLLBACK").unwrap();

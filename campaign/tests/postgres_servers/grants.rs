@@ -2,11 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
+use crate::caller_pool::{CallerPool, IDS, SERVERS};
 use crate::callers::{assert_believed, assert_granted_once};
-use crate::crew::{Crew, IDS, SERVERS};
+use crate::fixture::Dice;
 use crate::schema::Schema;
 use crate::server::Server;
-use crate::stage::Dice;
 
 /// Servers killed at random steps.
 const KILLS: usize = 12;
@@ -33,24 +33,24 @@ fn four_servers_that_are_killed_grant_each_id_once_and_lose_no_acknowledged_reco
 fn campaign(kills: &[(u64, usize)]) -> u64 {
     let (schema, folder) = (Schema::new(), tempfile::tempdir().unwrap());
     let start = |number: usize| Server::listening(schema.serve(&folder.path().join(format!("server-{number}"))));
-    let crew = Crew::default();
+    let pool = CallerPool::default();
     let mut servers: Vec<Option<Server>> = (0..SERVERS).map(|number| Some(start(number))).collect();
-    for (site, server) in crew.sites.iter().zip(servers.iter().flatten()) {
+    for (site, server) in pool.sites.iter().zip(servers.iter().flatten()) {
         site.open(server);
     }
-    crew.work_while(|| {
+    pool.work_while(|| {
         for (step, number) in kills {
-            crew.wait_for_step(*step);
-            crew.sites[*number].close();
+            pool.wait_for_step(*step);
+            pool.sites[*number].close();
             servers[*number].take().unwrap().kill();
             let next = start(*number);
-            crew.sites[*number].open(&next);
+            pool.sites[*number].open(&next);
             servers[*number] = Some(next);
-            println!("killed server {number} after {step} answers; {} granted before", crew.grants());
+            println!("killed server {number} after {step} answers; {} granted before", pool.grants());
         }
     });
-    assert_eq!(crew.grants(), IDS, "each id is granted once, through whichever server");
-    let acknowledged = crew.acknowledged.into_inner().unwrap();
+    assert_eq!(pool.grants(), IDS, "each id is granted once, through whichever server");
+    let acknowledged = pool.acknowledged.into_inner().unwrap();
     assert_eq!(acknowledged.len(), IDS);
     for server in servers.iter().flatten() {
         assert_believed(&mut server.connect(), &acknowledged[..IDS / SERVERS]);
@@ -58,7 +58,7 @@ fn campaign(kills: &[(u64, usize)]) -> u64 {
     let mut connection = servers[0].as_ref().unwrap().connect();
     assert_believed(&mut connection, &acknowledged);
     assert_granted_once(&mut connection, IDS);
-    let repeated = crew.repeated.load(Ordering::SeqCst);
+    let repeated = pool.repeated.load(Ordering::SeqCst);
     println!("{IDS} grants; {} kills; {repeated} requests were repeated", kills.len());
     repeated
 }

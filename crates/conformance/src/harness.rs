@@ -3,14 +3,14 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use onefold_core::ports::{Clock, Random, Store};
+use onefold_core::port::{Clock, Random, Registry, Store};
 
 /// A place where a store keeps its data, such as a file or a schema. Dropped, it leaves nothing behind.
 pub trait Harness: Sized + Send + Sync + 'static {
     /// The store under test.
-    type Store: Store;
+    type Store: Store + Registry;
 
-    /// A place that nobody has used.
+    /// A store that was never used.
     fn fresh() -> impl Future<Output = Self> + Send;
 
     /// Opens the store that lives here. Opened again, it finds what it left.

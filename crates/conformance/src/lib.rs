@@ -14,12 +14,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `harness` | what a store crate brings |
-//! | `scene` | a store with a clock and chance of its own, and short ways to ask it |
-//! | `clock`, `random` | time and chance that a test moves |
-//! | `kinds`, `outcomes` | what the promises are made with |
-//! | `claim` … `batch` | the promises, a file per port's verb |
+//! | `fixture` | a store with a clock and chance of its own, and short ways to ask it |
+//! | `kinds`, `ledger/outcomes` | what the promises are made with |
+//! | `ledger/claim` … `ledger/batch` | the promises of a ledger, a file a transition |
+//! | `registry`, `announcements` | the promises of the other ports |
 //! | `model` | a store of plain maps |
-//! | `machine` | random commands on the store and on the model, compared answer by answer |
+//! | `ledger/machine` | random commands on the store and on the model, compared answer by answer |
 
 #![allow(
     clippy::unwrap_used,
@@ -30,31 +30,16 @@
     reason = "the promises are tests: a broken one panics with what was found"
 )]
 
-pub mod batch;
-pub mod claim;
-pub mod clock;
+pub mod announcements;
+pub mod fixture;
 pub mod harness;
-pub mod incident;
+pub mod incidents;
 pub mod kinds;
-pub mod look;
-pub mod machine;
+pub mod ledger;
 pub mod model;
-pub mod outcomes;
-pub mod prune;
-pub mod random;
-pub mod reconcile;
-pub mod record;
-pub mod release;
-pub mod renew;
-pub mod resolve;
-pub mod scene;
-pub mod share;
-pub mod sweep;
-pub mod tell;
+pub mod registry;
 
 mod suite;
 
-pub use clock::ManualClock;
 pub use harness::Harness;
 pub use model::{Model, ModelHarness};
-pub use random::SeededRandom;

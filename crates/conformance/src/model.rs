@@ -3,12 +3,13 @@
 //! It is as simple as it can be: no indexes, no batches, no files; whatever it does at all, it does
 //! under one lock.
 
-mod act;
-mod keep;
-mod look;
+mod announcements;
+mod incidents;
+mod maintenance;
 mod prune;
-mod share;
-mod tell;
+mod read;
+mod registry;
+mod write;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +19,9 @@ use onefold_core::clock::{ClockHistory, ClockWatch, Confirmation};
 use onefold_core::error::{DATABASE_IN_USE, Error, Result};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
 use onefold_core::incident::Incident;
-use onefold_core::ledger::{Attempt, Entry, Note, Transition};
+use onefold_core::ledger::{Entry, Note, PastAttempt, Transition};
 use onefold_core::operation::{KindName, OperationKey};
-use onefold_core::ports::{BoxFuture, Clock, Hold, Pinned, Random, Store, Token};
+use onefold_core::port::{ApiToken, BoxFuture, Clock, InstallationLock, Random, Store, StoredDeclaration};
 
 use crate::harness::Harness;
 
@@ -43,15 +44,15 @@ struct Data {
     history: Option<ClockHistory>,
     seq: i64,
     entries: HashMap<OperationKey, (i64, Entry)>,
-    attempts: BTreeMap<(OperationKey, u64), Attempt>,
+    attempts: BTreeMap<(OperationKey, u64), PastAttempt>,
     notes: Vec<(OperationKey, Note)>,
     /// By sequence; the one with an id keeps its place when it changes.
     incidents: BTreeMap<i64, Incident>,
     held: HashSet<String>,
-    kinds: BTreeMap<KindName, Pinned>,
-    tokens: BTreeMap<String, Token>,
-    told: Vec<tell::Told>,
-    turns: tell::Turns,
+    kinds: BTreeMap<KindName, StoredDeclaration>,
+    tokens: BTreeMap<String, ApiToken>,
+    told: Vec<announcements::AnnouncedIncident>,
+    turns: announcements::Turns,
 }
 
 impl Model {
@@ -132,13 +133,13 @@ impl Data {
     }
 
     /// What is known later of an attempt replaces what was known before.
-    fn keep_attempt(&mut self, attempt: Attempt) {
+    fn keep_attempt(&mut self, attempt: PastAttempt) {
         self.attempts.insert((attempt.key.clone(), attempt.fence), attempt);
     }
 }
 
 fn is_of(incident: &Incident, key: &OperationKey) -> bool {
-    incident.tenant == key.tenant && incident.kind == key.kind && incident.operation_id == key.id
+    incident.operation_key().as_ref() == Some(key)
 }
 
 /// An installation's name, for as long as it lives.
@@ -162,11 +163,11 @@ impl Store for Model {
         Arc::clone(&self.keyring)
     }
 
-    fn hold(&self, installation: &str) -> Result<Hold> {
+    fn lock_installation(&self, installation: &str) -> Result<InstallationLock> {
         if !self.data().held.insert(installation.to_owned()) {
             return Err(Error::new(DATABASE_IN_USE, format!("somebody runs as {installation:?}")));
         }
-        Ok(Hold::Alone(Box::new(Name { data: Arc::clone(&self.data), name: installation.to_owned() })))
+        Ok(InstallationLock::Alone(Box::new(Name { data: Arc::clone(&self.data), name: installation.to_owned() })))
     }
 
     fn remember(&self) -> BoxFuture<'_, Result<()>> {

@@ -3,16 +3,16 @@
 //! A line says what it is (`record`), in which format, and what its content hashes to: a line that was cut or changed
 //! is told, never believed. The content is the stored row under the names of its columns.
 
-mod row;
+mod json_row;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::{ARCHIVE_DAMAGED, Error, Result};
 use crate::incident::Incident;
-use crate::ledger::{Attempt, Digest, Entry, Note, StoredResult, TimelineEvent, timeline};
+use crate::ledger::{Digest, Entry, Note, PastAttempt, StoredResult, TimelineEvent, timeline};
 use crate::operation::OperationKey;
-use crate::persistence::columns;
+use crate::row::{attempt, incident, key, note, operation};
 
 /// The format that this version writes.
 const FORMAT: u32 = 1;
@@ -23,7 +23,7 @@ pub struct History {
     /// Its row.
     pub entry: Entry,
     /// Its past attempts, by fence.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<PastAttempt>,
     /// What was said of it, in order.
     pub notes: Vec<Note>,
     /// Its incidents, the oldest first.
@@ -76,7 +76,7 @@ pub enum ArchiveRecord {
     /// An operation that was deleted.
     Operation(Box<Entry>),
     /// One of its past attempts.
-    Attempt(Box<Attempt>),
+    Attempt(Box<PastAttempt>),
     /// Something that was said of it.
     Note(OperationKey, Note),
     /// One of its incidents.
@@ -88,10 +88,10 @@ pub enum ArchiveRecord {
 /// A line as it is written.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct ArchiveLine {
     format: u32,
     record: String,
-    /// What the content hashes to, as it stands in the line.
+    /// What the content hashes to, as the line has it.
     digest: String,
     content: Box<RawValue>,
 }
@@ -108,26 +108,26 @@ impl ArchiveRecord {
         }
     }
 
-    /// The operation that it belongs to.
-    pub fn key(&self) -> OperationKey {
+    /// The operation that it belongs to; none for an incident about something else.
+    pub fn key(&self) -> Option<OperationKey> {
         match self {
-            Self::Operation(entry) => entry.key.clone(),
-            Self::Attempt(attempt) => attempt.key.clone(),
-            Self::Note(key, _) | Self::Result(key, _) => key.clone(),
-            Self::Incident(incident) => incident.key(),
+            Self::Operation(entry) => Some(entry.key.clone()),
+            Self::Attempt(attempt) => Some(attempt.key.clone()),
+            Self::Note(key, _) | Self::Result(key, _) => Some(key.clone()),
+            Self::Incident(incident) => incident.operation_key(),
         }
     }
 
     /// The content alone, as JSON.
     pub fn content(&self) -> Result<serde_json::Value> {
         Ok(match self {
-            Self::Operation(entry) => row::write(&row::OPERATION, columns::cells(entry)),
-            Self::Attempt(attempt) => row::write(&row::ATTEMPT, columns::attempt_cells(attempt)),
-            Self::Note(key, note) => row::write(&row::NOTE, columns::note_cells(key, note)),
+            Self::Operation(entry) => json_row::write(&operation::ALL, operation::cells(entry)),
+            Self::Attempt(attempt) => json_row::write(&attempt::ALL, attempt::cells(attempt)),
+            Self::Note(key, note) => json_row::write(&note::ALL, note::cells(key, note)),
             Self::Incident(incident) => {
                 serde_json::to_value(incident).map_err(|cause| unwritable().caused_by(cause))?
             }
-            Self::Result(key, result) => row::write(&row::RESULT, columns::dropped_result_cells(key, result)),
+            Self::Result(key, result) => json_row::write(&operation::RESULT, operation::result_cells(key, result)),
         })
     }
 
@@ -135,13 +135,14 @@ impl ArchiveRecord {
     pub fn to_line(&self) -> Result<String> {
         let content =
             RawValue::from_string(self.content()?.to_string()).map_err(|cause| unwritable().caused_by(cause))?;
-        let line = Line { format: FORMAT, record: self.name().to_owned(), digest: digest(content.get()), content };
+        let line =
+            ArchiveLine { format: FORMAT, record: self.name().to_owned(), digest: digest(content.get()), content };
         serde_json::to_string(&line).map_err(|cause| unwritable().caused_by(cause))
     }
 
     /// Reads a line back; one that was cut or changed is refused.
     pub fn parse(line: &str) -> Result<Self> {
-        let line: Line = serde_json::from_str(line).map_err(|_| damaged("it is not a line of an archive"))?;
+        let line: ArchiveLine = serde_json::from_str(line).map_err(|_| damaged("it is not a line of an archive"))?;
         if line.format != FORMAT {
             return Err(Error::new(ARCHIVE_DAMAGED, format!("the line has format {}", line.format))
                 .hint("read it with a newer version"));
@@ -151,17 +152,17 @@ impl ArchiveRecord {
         }
         let text = line.content.get();
         Ok(match line.record.as_str() {
-            "operation" => Self::Operation(Box::new(columns::entry(&row::read(&row::OPERATION, text)?)?)),
-            "attempt" => Self::Attempt(Box::new(columns::attempt(&row::read(&row::ATTEMPT, text)?)?)),
+            "operation" => Self::Operation(Box::new(operation::read(&json_row::read(&operation::ALL, text)?)?)),
+            "attempt" => Self::Attempt(Box::new(attempt::read(&json_row::read(&attempt::ALL, text)?)?)),
             "note" => {
-                let read = row::read(&row::NOTE, text)?;
-                Self::Note(columns::key(&read)?, columns::note(&read.after_key())?)
+                let read = json_row::read(&note::ALL, text)?;
+                Self::Note(key(&read)?, note::read(&read)?)
             }
-            "incident" => Self::Incident(Box::new(columns::incident(text)?)),
+            "incident" => Self::Incident(Box::new(incident::read(text)?)),
             "result" => {
-                let read = row::read(&row::RESULT, text)?;
-                let result = columns::result(&read.after_key())?.ok_or_else(|| damaged("it has no result"))?;
-                Self::Result(columns::key(&read)?, result)
+                let read = json_row::read(&operation::ALL, text)?;
+                let result = operation::result(&read)?.ok_or_else(|| damaged("it has no result"))?;
+                Self::Result(key(&read)?, result)
             }
             other => return Err(damaged(&format!("{other:?} is not a record of this version"))),
         })
@@ -169,7 +170,7 @@ impl ArchiveRecord {
 }
 
 fn digest(content: &str) -> String {
-    row::hex(&Digest::of(content.as_bytes()).0)
+    json_row::hex(&Digest::of(content.as_bytes()).0)
 }
 
 fn unwritable() -> Error {

@@ -1,7 +1,11 @@
 //! What a failed call to the outside means: not applied, unknown, or final.
 //!
-//! A timeout after sending is not a failure. Neither is a 503: whoever answers it may have acted first,
+//! A timeout after sending is not a failure. Neither is a 503: the server that answers it may have acted first,
 //! unless the dependency promises otherwise.
+
+mod health;
+
+pub use health::CallHealth;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +27,7 @@ pub enum Sent {
 
 /// What happened to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Happened {
+pub enum CallOutcome {
     /// No connection: refused, no such name, TLS failed.
     NoConnection,
     /// No answer in time.
@@ -40,7 +44,7 @@ pub enum Happened {
     Panicked,
     /// We did not call: the breaker is open.
     BreakerOpen,
-    /// We did not call: too many calls are under way.
+    /// We did not call: too many calls are in flight.
     BulkheadFull,
 }
 
@@ -95,12 +99,12 @@ impl GrpcStatus {
 
 /// What is known of the effect.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Meaning {
+pub enum CallMeaning {
     /// No byte was sent: the claim is released.
     NotSent(Category),
     /// It was sent and surely did not take hold: tried again on the category's schedule.
     NotApplied(Category),
-    /// Nobody knows.
+    /// It is unknown.
     Unknown(Category),
     /// This call did nothing: an earlier one under the same key is still at work. Ask again later; its answer judges
     /// both.
@@ -144,28 +148,44 @@ impl Promises {
 /// What a failed call means.
 ///
 /// ```
-/// use onefold_core::call::{Happened, Meaning, Promises, Sent, judge};
+/// use onefold_core::call::{CallOutcome, CallMeaning, Promises, Sent, judge};
 /// use onefold_core::retry::Category;
 ///
 /// let nothing_promised = Promises::default();
-/// assert_eq!(judge(Happened::Timeout, Sent::Something, &nothing_promised), Meaning::Unknown(Category::DownstreamTimeout));
-/// assert_eq!(judge(Happened::Status(429), Sent::Something, &nothing_promised), Meaning::NotApplied(Category::RateLimited));
+/// assert_eq!(judge(CallOutcome::Timeout, Sent::Something, &nothing_promised), CallMeaning::Unknown(Category::DownstreamTimeout));
+/// assert_eq!(judge(CallOutcome::Status(429), Sent::Something, &nothing_promised), CallMeaning::NotApplied(Category::RateLimited));
 /// ```
-pub fn judge(happened: Happened, sent: Sent, promises: &Promises) -> Meaning {
+pub fn judge(happened: CallOutcome, sent: Sent, promises: &Promises) -> CallMeaning {
     match (happened, sent) {
-        (Happened::BreakerOpen | Happened::BulkheadFull, _) => Meaning::NotSent(Category::DownstreamUnavailable),
-        (Happened::Status(status), _) => of_status(status, promises),
-        (Happened::Grpc(status), sent) => of_grpc(status, sent),
-        (Happened::Timeout, Sent::Nothing) => Meaning::NotSent(Category::DownstreamTimeout),
-        (Happened::Panicked, Sent::Nothing) => Meaning::NotSent(Category::Unexpected),
-        (Happened::NoConnection | Happened::Reset | Happened::Undecodable, Sent::Nothing) => {
-            Meaning::NotSent(Category::DownstreamUnavailable)
+        (CallOutcome::BreakerOpen | CallOutcome::BulkheadFull, _)
+        | (CallOutcome::NoConnection | CallOutcome::Reset | CallOutcome::Undecodable, Sent::Nothing) => {
+            CallMeaning::NotSent(Category::DownstreamUnavailable)
         }
-        (Happened::Timeout, Sent::Something) => Meaning::Unknown(Category::DownstreamTimeout),
-        (Happened::NoConnection | Happened::Reset, Sent::Something) => {
-            Meaning::Unknown(Category::DownstreamUnavailable)
+        (CallOutcome::Status(status), _) => of_status(status, promises),
+        (CallOutcome::Grpc(status), sent) => of_grpc(status, sent),
+        (CallOutcome::Timeout, Sent::Nothing) => CallMeaning::NotSent(Category::DownstreamTimeout),
+        (CallOutcome::Panicked, Sent::Nothing) => CallMeaning::NotSent(Category::Unexpected),
+        (CallOutcome::Timeout, Sent::Something) => CallMeaning::Unknown(Category::DownstreamTimeout),
+        (CallOutcome::NoConnection | CallOutcome::Reset, Sent::Something) => {
+            CallMeaning::Unknown(Category::DownstreamUnavailable)
         }
-        (Happened::Undecodable | Happened::Panicked, Sent::Something) => Meaning::Unknown(Category::Unexpected),
+        (CallOutcome::Undecodable | CallOutcome::Panicked, Sent::Something) => {
+            CallMeaning::Unknown(Category::Unexpected)
+        }
+    }
+}
+
+/// What an error of the system says of a call, and whether a byte may have left the process.
+///
+/// Only a refused connection proves that none did: every other error may come after the request was sent.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the system's list of errors grows; a further one proves nothing")]
+pub fn of_io(kind: std::io::ErrorKind) -> (CallOutcome, Sent) {
+    use std::io::ErrorKind;
+    match kind {
+        ErrorKind::ConnectionRefused => (CallOutcome::NoConnection, Sent::Nothing),
+        ErrorKind::TimedOut => (CallOutcome::Timeout, Sent::Something),
+        ErrorKind::InvalidData => (CallOutcome::Undecodable, Sent::Something),
+        _ => (CallOutcome::Reset, Sent::Something),
     }
 }
 
@@ -191,48 +211,48 @@ impl KeySent {
 /// What the status of a call under a key means.
 ///
 /// A dependency that follows the `Idempotency-Key` draft answers 409, others 425, while the first request with a key is
-/// at work. To a repeated key that is no answer to the operation, whatever the status means otherwise; only what the
+/// at work. To a repeated key that is not an answer to the operation, whatever the status means otherwise; only what the
 /// dependency promises for that status goes before it.
-pub fn judge_keyed(status: u16, key: KeySent, promises: &Promises) -> Meaning {
+pub fn judge_keyed(status: u16, key: KeySent, promises: &Promises) -> CallMeaning {
     let declared = promises.by_status.contains_key(&status);
     match (key, status) {
-        (KeySent::Repeated, 409 | 425) if !declared => Meaning::StillRunning,
+        (KeySent::Repeated, 409 | 425) if !declared => CallMeaning::StillRunning,
         (KeySent::First | KeySent::Repeated, _) => of_status(status, promises),
     }
 }
 
 /// What an HTTP status means; none for a success.
-fn of_status(status: u16, promises: &Promises) -> Meaning {
+fn of_status(status: u16, promises: &Promises) -> CallMeaning {
     match promises.by_status.get(&status) {
-        Some(Promise::NotApplied(category)) => return Meaning::NotApplied(*category),
-        Some(Promise::Unknown) => return Meaning::Unknown(Category::DownstreamUnavailable),
-        Some(Promise::Business(code)) => return Meaning::Business(code.clone()),
+        Some(Promise::NotApplied(category)) => return CallMeaning::NotApplied(*category),
+        Some(Promise::Unknown) => return CallMeaning::Unknown(Category::DownstreamUnavailable),
+        Some(Promise::Business(code)) => return CallMeaning::Business(code.clone()),
         None => {}
     }
     match status {
         // We are refused, not the request.
-        401 | 403 | 407 => Meaning::NotApplied(Category::Permission),
-        408 => Meaning::NotApplied(Category::DownstreamTimeout),
-        425 => Meaning::NotApplied(Category::DownstreamUnavailable),
-        429 => Meaning::NotApplied(Category::RateLimited),
+        401 | 403 | 407 => CallMeaning::NotApplied(Category::Permission),
+        408 => CallMeaning::NotApplied(Category::DownstreamTimeout),
+        425 => CallMeaning::NotApplied(Category::DownstreamUnavailable),
+        429 => CallMeaning::NotApplied(Category::RateLimited),
         // The request did not get past the door.
         405 | 411 | 413 | 414 | 415 | 417 | 421 | 426 | 428 | 431 => {
-            Meaning::NotApplied(Category::InvalidWorkerContract)
+            CallMeaning::NotApplied(Category::InvalidWorkerContract)
         }
         // The dependency cannot read what we send: a defect of ours, which no repetition changes.
-        400 => Meaning::Broken(Category::InvalidWorkerContract),
-        401..=499 => Meaning::Final,
-        504 => Meaning::Unknown(Category::DownstreamTimeout),
-        500..=599 => Meaning::Unknown(Category::DownstreamUnavailable),
+        400 => CallMeaning::Broken(Category::InvalidWorkerContract),
+        401..=499 => CallMeaning::Final,
+        504 => CallMeaning::Unknown(Category::DownstreamTimeout),
+        500..=599 => CallMeaning::Unknown(Category::DownstreamUnavailable),
         // Neither success nor failure: an answer that nobody here understands.
-        _ => Meaning::Unknown(Category::Unexpected),
+        _ => CallMeaning::Unknown(Category::Unexpected),
     }
 }
 
-fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
+fn of_grpc(status: GrpcStatus, sent: Sent) -> CallMeaning {
     match (status, sent) {
-        (GrpcStatus::Unavailable, Sent::Nothing) => Meaning::NotSent(Category::DownstreamUnavailable),
-        (GrpcStatus::DeadlineExceeded, _) => Meaning::Unknown(Category::DownstreamTimeout),
+        (GrpcStatus::Unavailable, Sent::Nothing) => CallMeaning::NotSent(Category::DownstreamUnavailable),
+        (GrpcStatus::DeadlineExceeded, _) => CallMeaning::Unknown(Category::DownstreamTimeout),
         (
             GrpcStatus::Unavailable
             | GrpcStatus::Aborted
@@ -241,11 +261,13 @@ fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
             | GrpcStatus::Internal
             | GrpcStatus::DataLoss,
             _,
-        ) => Meaning::Unknown(Category::DownstreamUnavailable),
-        (GrpcStatus::ResourceExhausted, _) => Meaning::NotApplied(Category::RateLimited),
+        ) => CallMeaning::Unknown(Category::DownstreamUnavailable),
+        (GrpcStatus::ResourceExhausted, _) => CallMeaning::NotApplied(Category::RateLimited),
         // We are refused, not the request.
-        (GrpcStatus::Unauthenticated | GrpcStatus::PermissionDenied, _) => Meaning::NotApplied(Category::Permission),
-        (GrpcStatus::InvalidArgument, _) => Meaning::Broken(Category::InvalidWorkerContract),
+        (GrpcStatus::Unauthenticated | GrpcStatus::PermissionDenied, _) => {
+            CallMeaning::NotApplied(Category::Permission)
+        }
+        (GrpcStatus::InvalidArgument, _) => CallMeaning::Broken(Category::InvalidWorkerContract),
         (
             GrpcStatus::NotFound
             | GrpcStatus::AlreadyExists
@@ -253,7 +275,7 @@ fn of_grpc(status: GrpcStatus, sent: Sent) -> Meaning {
             | GrpcStatus::OutOfRange
             | GrpcStatus::Unimplemented,
             _,
-        ) => Meaning::Final,
+        ) => CallMeaning::Final,
     }
 }
 
@@ -277,7 +299,7 @@ mod tests {
     fn every_http_status_means_what_the_table_says() {
         let not_applied = [401, 403, 405, 407, 408, 411, 413, 414, 415, 417, 421, 425, 426, 428, 429, 431];
         for status in 400..600 {
-            let meaning = judge(Happened::Status(status), Sent::Something, &Promises::default());
+            let meaning = judge(CallOutcome::Status(status), Sent::Something, &Promises::default());
             let expected = match status {
                 _ if not_applied.contains(&status) => "NotApplied",
                 400 => "Broken",
@@ -289,30 +311,48 @@ mod tests {
     }
 
     #[test]
+    fn only_a_refused_connection_proves_that_nothing_was_sent() {
+        use std::io::ErrorKind;
+        let meaning = |kind| {
+            let (happened, sent) = of_io(kind);
+            judge(happened, sent, &Promises::default())
+        };
+        assert_eq!(meaning(ErrorKind::ConnectionRefused), CallMeaning::NotSent(Category::DownstreamUnavailable));
+        assert_eq!(meaning(ErrorKind::TimedOut), CallMeaning::Unknown(Category::DownstreamTimeout));
+        for kind in [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset, ErrorKind::HostUnreachable, ErrorKind::Other] {
+            assert_eq!(meaning(kind), CallMeaning::Unknown(Category::DownstreamUnavailable), "{kind}");
+        }
+    }
+
+    #[test]
     fn what_was_never_sent_is_never_unknown() {
         let happened = [
-            Happened::NoConnection,
-            Happened::Timeout,
-            Happened::Reset,
-            Happened::Undecodable,
-            Happened::Panicked,
-            Happened::BreakerOpen,
-            Happened::BulkheadFull,
-            Happened::Grpc(GrpcStatus::Unavailable),
+            CallOutcome::NoConnection,
+            CallOutcome::Timeout,
+            CallOutcome::Reset,
+            CallOutcome::Undecodable,
+            CallOutcome::Panicked,
+            CallOutcome::BreakerOpen,
+            CallOutcome::BulkheadFull,
+            CallOutcome::Grpc(GrpcStatus::Unavailable),
         ];
         for one in happened {
             let meaning = judge(one, Sent::Nothing, &Promises::default());
-            assert!(matches!(meaning, Meaning::NotSent(_)), "{one:?}: {meaning:?}");
+            assert!(matches!(meaning, CallMeaning::NotSent(_)), "{one:?}: {meaning:?}");
         }
     }
 
     #[test]
     fn what_was_sent_and_not_answered_is_unknown() {
-        for one in
-            [Happened::NoConnection, Happened::Timeout, Happened::Reset, Happened::Undecodable, Happened::Panicked]
-        {
+        for one in [
+            CallOutcome::NoConnection,
+            CallOutcome::Timeout,
+            CallOutcome::Reset,
+            CallOutcome::Undecodable,
+            CallOutcome::Panicked,
+        ] {
             let meaning = judge(one, Sent::Something, &Promises::default());
-            assert!(matches!(meaning, Meaning::Unknown(_)), "{one:?}: {meaning:?}");
+            assert!(matches!(meaning, CallMeaning::Unknown(_)), "{one:?}: {meaning:?}");
         }
     }
 
@@ -320,7 +360,7 @@ mod tests {
     fn every_grpc_status_means_what_the_table_says() {
         let unknown = ["DEADLINE_EXCEEDED", "ABORTED", "CANCELLED", "UNKNOWN", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"];
         for status in GrpcStatus::ALL {
-            let meaning = judge(Happened::Grpc(*status), Sent::Something, &Promises::default());
+            let meaning = judge(CallOutcome::Grpc(*status), Sent::Something, &Promises::default());
             let expected = match status.as_str() {
                 name if unknown.contains(&name) => "Unknown",
                 "RESOURCE_EXHAUSTED" | "UNAUTHENTICATED" | "PERMISSION_DENIED" => "NotApplied",
@@ -340,11 +380,11 @@ mod tests {
             .with(503, Promise::NotApplied(Category::Maintenance))
             .with(409, Promise::Unknown)
             .with(422, Promise::Business(refused.clone()));
-        let meaning = |status| judge(Happened::Status(status), Sent::Something, &promises);
-        assert_eq!(meaning(503), Meaning::NotApplied(Category::Maintenance));
-        assert_eq!(meaning(409), Meaning::Unknown(Category::DownstreamUnavailable));
-        assert_eq!(meaning(422), Meaning::Business(refused));
-        assert_eq!(meaning(500), Meaning::Unknown(Category::DownstreamUnavailable));
+        let meaning = |status| judge(CallOutcome::Status(status), Sent::Something, &promises);
+        assert_eq!(meaning(503), CallMeaning::NotApplied(Category::Maintenance));
+        assert_eq!(meaning(409), CallMeaning::Unknown(Category::DownstreamUnavailable));
+        assert_eq!(meaning(422), CallMeaning::Business(refused));
+        assert_eq!(meaning(500), CallMeaning::Unknown(Category::DownstreamUnavailable));
     }
 
     #[test]
@@ -352,16 +392,16 @@ mod tests {
         let nothing = Promises::default();
         let business = Promises::default().with(409, Promise::Business(CodeName::parse("TAKEN").unwrap()));
         for status in 400..600 {
-            let plain = judge(Happened::Status(status), Sent::Something, &nothing);
+            let plain = judge(CallOutcome::Status(status), Sent::Something, &nothing);
             assert_eq!(judge_keyed(status, KeySent::First, &nothing), plain, "{status}");
             let repeated = judge_keyed(status, KeySent::Repeated, &nothing);
             if [409, 425].contains(&status) {
-                assert_eq!(repeated, Meaning::StillRunning, "{status}");
+                assert_eq!(repeated, CallMeaning::StillRunning, "{status}");
             } else {
                 assert_eq!(repeated, plain, "{status}");
             }
         }
-        assert!(matches!(judge_keyed(409, KeySent::Repeated, &business), Meaning::Business(_)));
+        assert!(matches!(judge_keyed(409, KeySent::Repeated, &business), CallMeaning::Business(_)));
     }
 
     #[test]
@@ -369,7 +409,7 @@ mod tests {
         let same_key = Policy::SameKey { provider_memory: Duration::from_hours(24) };
         assert_eq!(KeySent::of(&same_key, SideEffect::Unknown), KeySent::Repeated);
         assert_eq!(KeySent::of(&same_key, SideEffect::NotApplied), KeySent::First);
-        for policy in [Policy::Rerun, Policy::AcceptDuplicate, Policy::Void, Policy::Escalate] {
+        for policy in [Policy::Rerun, Policy::Void, Policy::Escalate] {
             assert_eq!(KeySent::of(&policy, SideEffect::Unknown), KeySent::First, "{policy}");
         }
     }

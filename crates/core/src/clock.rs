@@ -33,7 +33,7 @@ impl ConfirmedTime {
 pub struct ClockHistory {
     /// The time that was confirmed last; where a ledger begins, the time then.
     pub confirmed: Timestamp,
-    /// A time ahead of it that somebody saw and nobody has confirmed.
+    /// A time ahead of it that was seen and is not confirmed.
     pub candidate: Option<Timestamp>,
 }
 
@@ -86,7 +86,7 @@ pub enum Confirmation {
     Confirmed(ConfirmedTime),
     /// An earlier one, which was seen on two starts; the present one waits.
     Earlier(ConfirmedTime, ClockJump),
-    /// None: the time jumped ahead, and nobody has confirmed it.
+    /// None: the time jumped ahead, and is not confirmed.
     Waiting(ClockJump),
 }
 
@@ -164,20 +164,20 @@ mod tests {
     const DAY: Duration = Duration::from_hours(24);
 
     /// A store, and processes that look at its time.
-    struct Scene {
+    struct ClockFixture {
         history: ClockHistory,
         watch: ClockWatch,
         now: Timestamp,
         steady: Duration,
     }
 
-    fn scene() -> Scene {
+    fn fixture() -> ClockFixture {
         let now = Timestamp::from_micros(1_794_700_800_000_000);
         let history = ClockHistory { confirmed: now, candidate: None };
-        Scene { history, watch: ClockWatch::begin(history, now, HOUR), now, steady: HOUR }
+        ClockFixture { history, watch: ClockWatch::begin(history, now, HOUR), now, steady: HOUR }
     }
 
-    impl Scene {
+    impl ClockFixture {
         fn wait(&mut self, by: Duration) {
             self.now = self.now.plus(by);
             self.steady += by;
@@ -206,90 +206,90 @@ mod tests {
 
     #[test]
     fn time_that_goes_on_is_confirmed_however_seldom_it_is_looked_at() {
-        let mut scene = scene();
+        let mut fixture = fixture();
         for step in [HOUR, DAY, 1000 * DAY, Duration::ZERO] {
-            scene.wait(step);
-            assert_eq!(scene.look(), Some(Duration::ZERO), "{step:?}");
+            fixture.wait(step);
+            assert_eq!(fixture.look(), Some(Duration::ZERO), "{step:?}");
         }
     }
 
     #[test]
     fn a_jump_of_seconds_confirms_nothing_and_leaves_nothing_behind() {
-        let mut scene = scene();
-        scene.now = scene.now.plus(60 * DAY);
+        let mut fixture = fixture();
+        fixture.now = fixture.now.plus(60 * DAY);
         for _ in 0..3 {
-            assert_eq!(scene.look(), None);
-            scene.wait(Duration::from_secs(1));
+            assert_eq!(fixture.look(), None);
+            fixture.wait(Duration::from_secs(1));
         }
-        scene.now = scene.now.minus(60 * DAY);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
-        assert_eq!(scene.history, ClockHistory { confirmed: scene.now, candidate: None });
+        fixture.now = fixture.now.minus(60 * DAY);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
+        assert_eq!(fixture.history, ClockHistory { confirmed: fixture.now, candidate: None });
     }
 
     #[test]
     fn a_jump_that_a_process_starts_in_confirms_nothing_either() {
-        let mut scene = scene();
+        let mut fixture = fixture();
         for _ in 0..3 {
-            scene.restart(if scene.history.candidate.is_none() { 60 * DAY } else { Duration::from_secs(1) });
-            assert_eq!(scene.look(), None);
+            fixture.restart(if fixture.history.candidate.is_none() { 60 * DAY } else { Duration::from_secs(1) });
+            assert_eq!(fixture.look(), None);
         }
-        scene.now = scene.now.minus(60 * DAY);
-        scene.restart(Duration::ZERO);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
+        fixture.now = fixture.now.minus(60 * DAY);
+        fixture.restart(Duration::ZERO);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
     }
 
     #[test]
     fn a_time_that_lasts_is_believed_by_the_clock_that_never_goes_back() {
-        let mut scene = scene();
-        scene.now = scene.now.plus(60 * DAY);
-        assert_eq!(scene.look(), None);
-        scene.wait(CONFIRM_FOR.saturating_sub(Duration::from_secs(1)));
-        assert_eq!(scene.look(), None);
-        scene.wait(Duration::from_secs(1));
-        assert_eq!(scene.look(), Some(Duration::ZERO));
+        let mut fixture = fixture();
+        fixture.now = fixture.now.plus(60 * DAY);
+        assert_eq!(fixture.look(), None);
+        fixture.wait(CONFIRM_FOR.saturating_sub(Duration::from_secs(1)));
+        assert_eq!(fixture.look(), None);
+        fixture.wait(Duration::from_secs(1));
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
     }
 
     #[test]
     fn a_second_jump_begins_the_wait_again() {
-        let mut scene = scene();
-        scene.now = scene.now.plus(60 * DAY);
-        assert_eq!(scene.look(), None);
-        scene.wait(CONFIRM_FOR);
-        scene.now = scene.now.plus(60 * DAY);
-        assert_eq!(scene.look(), None);
-        scene.wait(CONFIRM_FOR);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
+        let mut fixture = fixture();
+        fixture.now = fixture.now.plus(60 * DAY);
+        assert_eq!(fixture.look(), None);
+        fixture.wait(CONFIRM_FOR);
+        fixture.now = fixture.now.plus(60 * DAY);
+        assert_eq!(fixture.look(), None);
+        fixture.wait(CONFIRM_FOR);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
     }
 
     #[test]
     fn a_command_that_runs_once_a_day_deletes_by_the_time_of_its_last_run() {
-        let mut scene = scene();
-        scene.restart(DAY);
-        assert_eq!(scene.look(), None, "the first run only sees the time");
+        let mut fixture = fixture();
+        fixture.restart(DAY);
+        assert_eq!(fixture.look(), None, "the first run only sees the time");
         for _ in 0..3 {
-            scene.restart(DAY);
-            assert_eq!(scene.look(), Some(DAY));
-            assert_eq!(scene.look(), None, "the same run confirms nothing further");
+            fixture.restart(DAY);
+            assert_eq!(fixture.look(), Some(DAY));
+            assert_eq!(fixture.look(), None, "the same run confirms nothing further");
         }
     }
 
     #[test]
     fn a_short_downtime_is_not_questioned() {
-        let mut scene = scene();
-        scene.restart(JUMP_MAX);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
-        scene.restart(JUMP_MAX + Duration::from_secs(1));
-        assert_eq!(scene.look(), None);
+        let mut fixture = fixture();
+        fixture.restart(JUMP_MAX);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
+        fixture.restart(JUMP_MAX + Duration::from_secs(1));
+        assert_eq!(fixture.look(), None);
     }
 
     #[test]
     fn a_time_that_goes_back_is_believed_at_once_and_its_return_is_not() {
-        let mut scene = scene();
-        scene.now = scene.now.minus(60 * DAY);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
-        scene.now = scene.now.plus(60 * DAY);
-        assert_eq!(scene.look(), None);
-        scene.wait(CONFIRM_FOR);
-        assert_eq!(scene.look(), Some(Duration::ZERO));
+        let mut fixture = fixture();
+        fixture.now = fixture.now.minus(60 * DAY);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
+        fixture.now = fixture.now.plus(60 * DAY);
+        assert_eq!(fixture.look(), None);
+        fixture.wait(CONFIRM_FOR);
+        assert_eq!(fixture.look(), Some(Duration::ZERO));
     }
 }

@@ -9,9 +9,10 @@ mod terms;
 pub use class::{
     Class, Converging, EffectClass, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
 };
-pub use contract::Contract;
+pub use contract::EffectContract;
 pub use exit_code::{DeclaredExits, ExitCodes, ExitMeaning};
 pub use policy::{
-    AcceptDuplicate, Ask, Escalate, InTransaction, OnUnknown, Outbox, Policy, PolicyName, Rerun, SameKey, Void,
+    AcceptDuplicate, AskPolicy, DuplicateReason, Escalate, InTransaction, OnUnknown, Policy, PolicyName, Rerun,
+    SameKey, VoidPolicy,
 };
-pub use terms::{Kinds, Retention, Terms};
+pub use terms::{KindSpec, Kinds, Retention};

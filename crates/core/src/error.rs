@@ -8,7 +8,7 @@ mod redacted;
 mod registry;
 mod sample;
 
-pub use class::{Class, Owner, Retryability, Visibility};
+pub use class::{ErrorClass, Owner, Retryability, Visibility};
 pub use code::{Code, CodeName};
 pub use descriptor::{Descriptor, Guide, Override};
 pub use project::{
@@ -16,7 +16,7 @@ pub use project::{
 };
 pub use redacted::Redacted;
 pub use registry::*;
-pub use sample::{LINES_MAX, Line, Sampler, WINDOW};
+pub use sample::{LINES_MAX, LogDecision, Sampler, WINDOW};
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -65,7 +65,7 @@ impl Error {
 
     /// The same with the name that the store itself gives it, such as `SQLITE_BUSY` or `40P01`; for metrics and logs.
     #[must_use]
-    pub fn stored_as(mut self, native: &'static str) -> Self {
+    pub fn native_code(mut self, native: &'static str) -> Self {
         self.more().native = Some(native);
         self
     }

@@ -28,8 +28,8 @@ pub struct Fingerprint {
 
 /// A request that can be fingerprinted in the mode a stored entry was, whatever the present mode is.
 #[derive(Debug, Clone)]
-pub struct Subject {
-    /// What the input stands in, compared byte by byte in every mode.
+pub struct FingerprintInput {
+    /// What surrounds the input, compared byte by byte in every mode.
     around: Arc<[u8]>,
     input: Input,
     current: Fingerprint,
@@ -44,13 +44,13 @@ enum Input {
     Hashed([u8; 32]),
 }
 
-impl Subject {
+impl FingerprintInput {
     /// Fingerprints `input` in `mode` with the current key.
     pub fn new(input: impl Into<Arc<[u8]>>, mode: &Mode, keys: &Arc<Keyring>) -> Result<Self> {
         Self::within([], input, mode, keys)
     }
 
-    /// The same for an input that stands in something, such as a body in a request: `around` is compared byte by byte,
+    /// The same for an input that is part of something, such as a body in a request: `around` is compared byte by byte,
     /// whatever the mode.
     pub fn within(
         around: impl Into<Arc<[u8]>>,
@@ -61,8 +61,8 @@ impl Subject {
         Self::of(around.into(), Input::Bytes(input.into()), mode, keys)
     }
 
-    /// The same as [`Subject::within`] in [`Mode::Raw`] for an input of which only the SHA-256 is at hand. It is no
-    /// request whose stored mode reads the input.
+    /// The same as [`FingerprintInput::within`] in [`Mode::Raw`] for an input of which only the SHA-256 is at hand. It cannot
+    /// be compared with a request whose stored mode reads the input.
     pub fn hashed(around: impl Into<Arc<[u8]>>, sha256: [u8; 32], keys: &Arc<Keyring>) -> Result<Self> {
         Self::of(around.into(), Input::Hashed(sha256), &Mode::Raw, keys)
     }
@@ -114,8 +114,8 @@ mod tests {
         Arc::new(Keyring::new(key(current), (1..current).map(key).collect()))
     }
 
-    fn subject(input: &str, mode: &Mode, keys: &Arc<Keyring>) -> Subject {
-        Subject::new(input.as_bytes(), mode, keys).unwrap()
+    fn fingerprint_input(input: &str, mode: &Mode, keys: &Arc<Keyring>) -> FingerprintInput {
+        FingerprintInput::new(input.as_bytes(), mode, keys).unwrap()
     }
 
     #[test]
@@ -123,8 +123,8 @@ mod tests {
         let keys = keys(1);
         let (left, right) = (r#"{"a":1,"b":[2]}"#, "{ \"b\":[2.0], \"a\":1 }");
         for (mode, same) in [(Mode::Raw, false), (Mode::Canonical, true)] {
-            let stored = subject(left, &mode, &keys).fingerprint().clone();
-            assert_eq!(subject(right, &mode, &keys).matches(&stored).unwrap(), same, "{mode}");
+            let stored = fingerprint_input(left, &mode, &keys).fingerprint().clone();
+            assert_eq!(fingerprint_input(right, &mode, &keys).matches(&stored).unwrap(), same, "{mode}");
         }
     }
 
@@ -132,33 +132,39 @@ mod tests {
     fn chosen_fields_leave_the_rest_out() {
         let keys = keys(1);
         let mode = Mode::fields(["/amount", "/to/iban"]).unwrap();
-        let stored = subject(r#"{"amount":5,"to":{"iban":"X"},"note":"a"}"#, &mode, &keys).fingerprint().clone();
-        assert!(subject(r#"{"to":{"iban":"X"},"amount":5,"note":"b"}"#, &mode, &keys).matches(&stored).unwrap());
-        assert!(!subject(r#"{"to":{"iban":"Y"},"amount":5}"#, &mode, &keys).matches(&stored).unwrap());
+        let stored =
+            fingerprint_input(r#"{"amount":5,"to":{"iban":"X"},"note":"a"}"#, &mode, &keys).fingerprint().clone();
+        assert!(
+            fingerprint_input(r#"{"to":{"iban":"X"},"amount":5,"note":"b"}"#, &mode, &keys).matches(&stored).unwrap()
+        );
+        assert!(!fingerprint_input(r#"{"to":{"iban":"Y"},"amount":5}"#, &mode, &keys).matches(&stored).unwrap());
     }
 
     #[test]
     fn a_duplicate_is_compared_in_the_stored_mode_and_with_the_stored_key() {
         let old = keys(1);
-        let stored = subject(r#"{"a":1}"#, &Mode::Canonical, &old).fingerprint().clone();
+        let stored = fingerprint_input(r#"{"a":1}"#, &Mode::Canonical, &old).fingerprint().clone();
         let now = keys(2);
-        assert!(subject("{\"a\": 1}", &Mode::Raw, &now).matches(&stored).unwrap());
-        assert!(!subject("{\"a\": 2}", &Mode::Raw, &now).matches(&stored).unwrap());
-        assert!(!subject("no json", &Mode::Raw, &now).matches(&stored).unwrap());
+        assert!(fingerprint_input("{\"a\": 1}", &Mode::Raw, &now).matches(&stored).unwrap());
+        assert!(!fingerprint_input("{\"a\": 2}", &Mode::Raw, &now).matches(&stored).unwrap());
+        assert!(!fingerprint_input("no json", &Mode::Raw, &now).matches(&stored).unwrap());
     }
 
     #[test]
     fn a_missing_key_is_an_error_and_never_a_guess() {
         let lost = Arc::new(Keyring::new(FingerprintKey::new(KeyId(9), [9; 32]), Vec::new()));
-        let stored = subject("x", &Mode::Raw, &keys(1)).fingerprint().clone();
-        assert_eq!(subject("x", &Mode::Raw, &lost).matches(&stored).unwrap_err().code(), FINGERPRINT_KEY_MISSING);
+        let stored = fingerprint_input("x", &Mode::Raw, &keys(1)).fingerprint().clone();
+        assert_eq!(
+            fingerprint_input("x", &Mode::Raw, &lost).matches(&stored).unwrap_err().code(),
+            FINGERPRINT_KEY_MISSING
+        );
     }
 
     #[test]
     fn what_an_input_stands_in_is_compared_in_every_mode() {
         let keys = keys(1);
         let of = |around: &str, input: &str, mode: &Mode| {
-            Subject::within(around.as_bytes(), input.as_bytes(), mode, &keys).unwrap()
+            FingerprintInput::within(around.as_bytes(), input.as_bytes(), mode, &keys).unwrap()
         };
         for mode in [Mode::Raw, Mode::Canonical, Mode::fields(["/a"]).unwrap()] {
             let stored = of("POST", "{\"a\":1}", &mode).fingerprint().clone();
@@ -169,18 +175,18 @@ mod tests {
         }
         // Where one ends and the other begins counts too.
         assert_ne!(of("a", "bc", &Mode::Raw).fingerprint(), of("ab", "c", &Mode::Raw).fingerprint());
-        assert_eq!(of("", "x", &Mode::Raw).fingerprint(), subject("x", &Mode::Raw, &keys).fingerprint());
-        let hashed = Subject::hashed("a".as_bytes(), Sha256::digest("bc").into(), &keys).unwrap();
+        assert_eq!(of("", "x", &Mode::Raw).fingerprint(), fingerprint_input("x", &Mode::Raw, &keys).fingerprint());
+        let hashed = FingerprintInput::hashed("a".as_bytes(), Sha256::digest("bc").into(), &keys).unwrap();
         assert_eq!(hashed.fingerprint(), of("a", "bc", &Mode::Raw).fingerprint());
         let canonical = of("a", "1", &Mode::Canonical).fingerprint().clone();
-        let hashed = Subject::hashed("a".as_bytes(), Sha256::digest("1").into(), &keys).unwrap();
+        let hashed = FingerprintInput::hashed("a".as_bytes(), Sha256::digest("1").into(), &keys).unwrap();
         assert!(!hashed.matches(&canonical).unwrap(), "what was not read cannot be compared by what it says");
     }
 
     #[test]
     fn different_keys_give_different_fingerprints() {
-        let one = subject("x", &Mode::Raw, &keys(1)).fingerprint().digest;
-        let two = subject("x", &Mode::Raw, &keys(2)).fingerprint().digest;
+        let one = fingerprint_input("x", &Mode::Raw, &keys(1)).fingerprint().digest;
+        let two = fingerprint_input("x", &Mode::Raw, &keys(2)).fingerprint().digest;
         assert_ne!(one, two);
     }
 }

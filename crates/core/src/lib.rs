@@ -15,28 +15,32 @@
 //! | [`incident`] | the work item that a person gets |
 //! | [`error`] | the registry of error codes |
 //! | [`clock`] | which time may delete |
+//! | [`row`] | the ledger as rows: every column, once |
 //! | [`archive`] | what a prune deletes, as lines that can be read back |
+//! | [`backup`] | a ledger as rows of plain values |
+//! | [`position`] | how far a ledger had come, and whether it went back |
 //! | [`call`] | what a failed call to the outside means |
-//! | [`declare`] | kinds declared in configuration, with the line of every mistake |
-//! | [`outcome`] | what a use case answers |
+//! | [`use_case`] | what a use case answers |
 //! | [`persistence`] | what a database failure means |
-//! | [`ports`] | what a store, a clock and a source of randomness must offer |
+//! | [`port`] | what a store, a clock and a source of randomness must offer |
 
 pub mod archive;
+pub mod backup;
 pub mod call;
 pub mod clock;
-pub mod declare;
 pub mod effect;
 pub mod error;
 pub mod fingerprint;
 pub mod incident;
 pub mod ledger;
 pub mod operation;
-pub mod outcome;
 pub mod persistence;
-pub mod ports;
+pub mod port;
+pub mod position;
 pub mod retry;
+pub mod row;
 pub mod time;
+pub mod use_case;
 
 pub use crate::error::{Error, Result};
 pub use crate::time::Timestamp;

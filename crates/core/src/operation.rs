@@ -5,7 +5,7 @@ mod key;
 mod kind;
 pub mod template;
 
-pub use id::OperationId;
+pub use id::{IntoOperationId, OperationId};
 pub use key::OperationKey;
 pub use kind::{KindName, Tenant};
 pub use template::Template;

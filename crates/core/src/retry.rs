@@ -6,4 +6,4 @@ mod table;
 
 pub use category::Category;
 pub use schedule::{Jitter, Schedule};
-pub use table::{FailedAttempt, Next, RetryTable, Row, WhyOver};
+pub use table::{FailedAttempt, NextRetry, RetryEnd, RetryRow, RetryTable};

@@ -1,6 +1,6 @@
 //! Derives how the variants of a use case's own enum are shown to the outside.
 //!
-//! See `onefold::core::outcome::Project` for what the attributes mean.
+//! See `onefold::use_case::Project` for what the attributes mean.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -23,8 +23,8 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let (generics, types, bounds) = input.generics.split_for_impl();
     Ok(quote! {
-        impl #generics ::onefold::core::outcome::Project for #name #types #bounds {
-            fn projection(&self) -> ::onefold::core::outcome::Projection {
+        impl #generics ::onefold::use_case::Project for #name #types #bounds {
+            fn projection(&self) -> ::onefold::use_case::Projection {
                 match self { #(#arms)* }
             }
         }
@@ -33,7 +33,7 @@ fn derive(input: &DeriveInput) -> Result<TokenStream> {
 
 /// What an attribute says of a variant.
 #[derive(Default)]
-struct Said {
+struct VariantAttributes {
     status: Option<LitInt>,
     code: Option<Expr>,
     transparent: bool,
@@ -54,27 +54,27 @@ fn arm(variant: &Variant) -> Result<TokenStream> {
     let findings = findings(variant)?;
     let pattern = pattern(variant, findings.as_ref());
     let shown = if let Expr::Lit(ExprLit { lit: Lit::Str(label), .. }) = &code {
-        quote! { ::onefold::core::outcome::Projection::success(#status, #label) }
+        quote! { ::onefold::use_case::Projection::success(#status, #label) }
     } else {
         let found = findings.map_or_else(|| quote! { ::std::vec::Vec::new() }, |field| quote! { #field.clone() });
-        quote! { ::onefold::core::outcome::Projection::failure(#status, &#code, #found) }
+        quote! { ::onefold::use_case::Projection::failure(#status, &#code, #found) }
     };
     Ok(quote! { #pattern => #shown, })
 }
 
 /// A variant whose one field knows how it is shown.
-fn pass_on(variant: &Variant, said: &Said) -> Result<TokenStream> {
+fn pass_on(variant: &Variant, said: &VariantAttributes) -> Result<TokenStream> {
     if said.status.is_some() || said.code.is_some() {
         return Err(Error::new_spanned(variant, "`transparent` passes status and code on from the field"));
     }
     let name = &variant.ident;
     match &variant.fields {
         Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
-            Ok(quote! { Self::#name(inner) => ::onefold::core::outcome::Project::projection(inner), })
+            Ok(quote! { Self::#name(inner) => ::onefold::use_case::Project::projection(inner), })
         }
         Fields::Named(fields) if fields.named.len() == 1 => {
             let field = fields.named.iter().find_map(|field| field.ident.as_ref());
-            Ok(quote! { Self::#name { #field } => ::onefold::core::outcome::Project::projection(#field), })
+            Ok(quote! { Self::#name { #field } => ::onefold::use_case::Project::projection(#field), })
         }
         Fields::Named(_) | Fields::Unnamed(_) | Fields::Unit => {
             Err(Error::new_spanned(variant, "`transparent` needs one field that is itself projected"))
@@ -82,8 +82,8 @@ fn pass_on(variant: &Variant, said: &Said) -> Result<TokenStream> {
     }
 }
 
-fn said(variant: &Variant) -> Result<Said> {
-    let mut said = Said::default();
+fn said(variant: &Variant) -> Result<VariantAttributes> {
+    let mut said = VariantAttributes::default();
     for attribute in variant.attrs.iter().filter(|attribute| attribute.path().is_ident("project")) {
         attribute.parse_nested_meta(|meta| {
             if meta.path.is_ident("status") {

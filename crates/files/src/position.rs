@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use onefold_core::error::{DATABASE_READ_ONLY, LEDGER_WENT_BACK};
-use onefold_core::persistence::position::{Generation, Position};
+use onefold_core::position::{Generation, Position};
 use onefold_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct PositionFile {
 
 /// The file's content.
 #[derive(Serialize, Deserialize)]
-struct Remembered {
+struct PositionRecord {
     generation: String,
     mark: u64,
     at: String,
@@ -64,7 +64,7 @@ impl PositionFile {
     }
 
     fn write(&self, position: &Position, needed: impl FnOnce() -> bool) -> Result<()> {
-        let remembered = Remembered {
+        let remembered = PositionRecord {
             generation: position.generation.to_string(),
             mark: position.mark,
             at: position.at.to_string(),
@@ -86,7 +86,7 @@ impl PositionFile {
 }
 
 fn parse(bytes: &[u8]) -> Option<Position> {
-    let remembered: Remembered = serde_json::from_slice(bytes).ok()?;
+    let remembered: PositionRecord = serde_json::from_slice(bytes).ok()?;
     Some(Position {
         generation: Generation::parse(&remembered.generation)?,
         mark: remembered.mark,
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_no_empty_memory() {
+    fn a_file_that_cannot_be_read_is_not_taken_for_an_empty_one() {
         let folder = tempfile::tempdir().unwrap();
         let file = PositionFile::at(folder.path().join("x"));
         for torn in ["", "{", "{\"generation\":\"00\",\"mark\":1,\"at\":\"1970-01-01T00:00:00Z\"}"] {

@@ -34,7 +34,7 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The file beside, locked. Whoever had it before has renamed or removed it meanwhile, so the name is looked up again.
+/// The file beside, locked. Its previous holder has renamed or removed it meanwhile, so the name is looked up again.
 fn take_turn(beside: &Path) -> io::Result<File> {
     loop {
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(beside)?;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use axum::response::{IntoResponse as _, Response};
 use onefold_core::operation::Tenant;
-use onefold_core::ports::BoxFuture;
+use onefold_core::port::BoxFuture;
 
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// Whose request it is. Two callers with one key have two operations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// Nobody in particular: one key is one operation, whoever sends it.
+    /// Not identified: one key is one operation, no matter who sends it.
     Anonymous,
     /// A verified subject.
     Known {
@@ -36,7 +36,7 @@ pub trait Identify: Send + Sync + 'static {
     fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>>;
 }
 
-/// Nobody is asked: every request is [`Caller::Anonymous`].
+/// Asks nothing: every request is [`Caller::Anonymous`].
 #[derive(Debug, Clone, Copy)]
 pub struct Anonymous;
 
@@ -51,7 +51,7 @@ pub struct FromRequest<F>(pub F);
 
 impl<F> Identify for FromRequest<F>
 where
-    F: Fn(&Parts) -> Result<Caller, Rejection> + Send + Sync + 'static,
+    F: Fn(&Parts) -> Result<Caller, ProblemResponse> + Send + Sync + 'static,
 {
     fn identify<'a>(&'a self, parts: &'a mut Parts) -> BoxFuture<'a, Result<Caller, Box<Response>>> {
         let found = (self.0)(parts).map_err(|rejection| Box::new(rejection.into_response()));

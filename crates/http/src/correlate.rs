@@ -5,12 +5,12 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 use metrics::counter;
-use tracing::{Instrument as _, field};
+use onefold_runtime::trace;
+use tracing::{Instrument as _, Span, field};
 use uuid::Uuid;
 
 use crate::pages::ErrorsBase;
-use crate::rejection::Answered;
-use crate::trace;
+use crate::problem_response::AnsweredCode;
 
 const CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
 
@@ -36,13 +36,48 @@ impl Correlation {
     }
 
     /// That of a request with these headers, on this route.
-    pub(crate) fn of(headers: &HeaderMap, route: Option<String>, errors_base: ErrorsBase) -> Self {
+    pub fn of(headers: &HeaderMap, route: Option<String>, errors_base: ErrorsBase) -> Self {
         Self { id: correlation_id(headers), request_id: Uuid::new_v4(), route, errors_base }
     }
 
     /// The id of the trace that the request belongs to; many requests may share it.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// The span of the request, which continues the trace that `headers` name.
+    pub fn span(&self, headers: &HeaderMap) -> Span {
+        // Later code that knows more of the request fills in the empty fields.
+        let span = tracing::info_span!(
+            "request",
+            correlation_id = %self.id,
+            request_id = %self.request_id,
+            route = self.route,
+            actor = field::Empty,
+            operation_id = field::Empty,
+            business_key = field::Empty,
+            process_instance_key = field::Empty,
+            element_id = field::Empty,
+            attempt = field::Empty,
+        );
+        let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        trace::adopt(&span, &header);
+        span
+    }
+
+    /// Answers the request under its id and in its span, and counts the answer.
+    pub async fn answering(self, span: Span, work: impl Future<Output = Response>) -> Response {
+        let route = self.route.clone();
+        let response = CURRENT.scope(self, work).instrument(span).await;
+        let code = response.extensions().get::<AnsweredCode>().map_or("none", |answered| answered.0.as_str());
+        counter!(
+            "onefold_http_requests_total",
+            "route" => route.unwrap_or_else(|| "none".to_owned()),
+            "status" => response.status().as_str().to_owned(),
+            "error_code" => code,
+        )
+        .increment(1);
+        response
     }
 
     /// What is done for that request somewhere else, under the same id.
@@ -62,32 +97,11 @@ pub async fn correlate(request: Request, next: Next) -> Response {
 /// The same where the pages of error codes are elsewhere. A layer for `from_fn_with_state`.
 pub async fn correlate_with(State(base): State<ErrorsBase>, mut request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let correlation = Correlation::of(request.headers(), route.clone(), base);
+    let correlation = Correlation::of(request.headers(), route, base);
     let id = correlation.id.clone();
     request.extensions_mut().insert(correlation.clone());
-    // Whoever knows more of the request fills in the rest.
-    let span = tracing::info_span!(
-        "request",
-        correlation_id = %id,
-        request_id = %correlation.request_id,
-        route,
-        actor = field::Empty,
-        operation_id = field::Empty,
-        business_key = field::Empty,
-        process_instance_key = field::Empty,
-        element_id = field::Empty,
-        attempt = field::Empty,
-    );
-    trace::adopt(&span, request.headers());
-    let mut response = CURRENT.scope(correlation, next.run(request)).instrument(span).await;
-    let code = response.extensions().get::<Answered>().map_or("none", |answered| answered.0.as_str());
-    counter!(
-        "onefold_http_requests_total",
-        "route" => route.unwrap_or_else(|| "none".to_owned()),
-        "status" => response.status().as_str().to_owned(),
-        "error_code" => code,
-    )
-    .increment(1);
+    let span = correlation.span(request.headers());
+    let mut response = correlation.answering(span, next.run(request)).await;
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(CORRELATION_ID, value);

@@ -13,7 +13,7 @@ use onefold_core::error::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// How long a body may take to arrive.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
@@ -23,13 +23,13 @@ const BODY_WITHIN: Duration = Duration::from_secs(30);
 pub struct Body<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
-    type Rejection = Rejection;
+    type Rejection = ProblemResponse;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Rejection> {
+    async fn from_request(request: Request, state: &S) -> Result<Self, ProblemResponse> {
         let media = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let media = media.and_then(|value| value.split(';').next()).map(str::trim);
         if let Some(other) = media.filter(|media| !media.eq_ignore_ascii_case("application/json")) {
-            let what = format!("this is {:?}", other.chars().take(60).collect::<String>());
+            let what = format!("Content-Type: {:?} is not JSON", other.chars().take(60).collect::<String>());
             return Err(Error::new(MEDIA_TYPE_UNSUPPORTED, what).into());
         }
         let arriving = tokio::time::timeout(BODY_WITHIN, Bytes::from_request(request, state));
@@ -39,16 +39,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
         })?;
         let bytes = arrived.map_err(|rejection| {
             if rejection.into_response().status() == StatusCode::PAYLOAD_TOO_LARGE {
-                Rejection::from(Error::new(REQUEST_TOO_LARGE, "the body is larger than this service reads"))
+                ProblemResponse::from(Error::new(REQUEST_TOO_LARGE, "the body is larger than this service reads"))
             } else {
-                Rejection::from(Error::new(REQUEST_BODY_INVALID, "the body did not arrive whole"))
+                ProblemResponse::from(Error::new(REQUEST_BODY_INVALID, "the body did not arrive whole"))
             }
         })?;
         read(&bytes).map(Self)
     }
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ProblemResponse> {
     // Nothing at all is an object without fields: verbs need not send `{}`.
     let bytes = if bytes.is_empty() { b"{}" } else { bytes };
     // A list would be read as an object whose names were left out, and an empty one as an order to prune.
@@ -63,7 +63,7 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
         } else if what.starts_with("recursion limit") {
             "nest less deeply; at most 128 levels are read"
         } else {
-            "mend the body as the description of this call says"
+            "fix the body as the description of this call says"
         };
         Error::new(REQUEST_BODY_INVALID, what).hint(hint).into()
     })
@@ -74,9 +74,9 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Rejection> {
 pub struct Query<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Rejection;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ProblemResponse> {
         axum::extract::Query::from_request_parts(parts, state)
             .await
             .map(|axum::extract::Query(query)| Self(query))
@@ -93,9 +93,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
 pub struct Path<T>(pub T);
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
-    type Rejection = Rejection;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ProblemResponse> {
         axum::extract::Path::from_request_parts(parts, state)
             .await
             .map(|axum::extract::Path(path)| Self(path))
@@ -104,10 +104,10 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 }
 
 /// The value of a header that a route needs.
-pub fn required_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, Rejection> {
+pub fn required_header<'a>(headers: &'a HeaderMap, name: &'static str) -> Result<&'a str, ProblemResponse> {
     match headers.get(name).map(axum::http::HeaderValue::to_str) {
         Some(Ok(value)) if !value.trim().is_empty() => Ok(value.trim()),
-        Some(_) => Err(Error::new(REQUEST_INVALID, format!("the header {name} is empty or no plain text")).into()),
+        Some(_) => Err(Error::new(REQUEST_INVALID, format!("the header {name} is empty or not plain text")).into()),
         None => Err(Error::new(REQUEST_HEADER_MISSING, format!("the header {name} is missing")).into()),
     }
 }

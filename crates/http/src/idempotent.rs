@@ -4,51 +4,51 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `route` | what a route declares |
+//! | `route`, `settings` | what a route declares, and the same checked, in HTTP's own types |
 //! | `key` | the key as its header gives it |
 //! | `guard` | the table: what is refused, performed, replayed |
-//! | `whole`, `stream` | bodies that are read whole, and bodies that pass |
+//! | `buffered_body`, `stream` | bodies that are read whole, and bodies that pass |
 //! | `perform` | the call, detached |
-//! | `conclude`, `meaning`, `evidence` | what an answer says of the effect |
+//! | `attempt_response`, `answer_meaning`, `evidence` | what an answer says of the effect |
 //! | `stored`, `replay` | the answer as it is kept, and given again |
-//! | `attach`, `flights`, `waiters` | duplicates of a request under way |
+//! | `attach`, `in_flight`, `wait_list` | duplicates of a request in flight |
 //! | `local` | handlers that write their own database |
 //! | `refusal`, `grpc` | every answer that is not the upstream's own |
 //! | `layer` | for tower and axum |
-//! | `meter` | what is counted and logged |
+//! | `metrics` | what is counted and logged |
 
+mod answer_meaning;
 mod attach;
-mod conclude;
+mod attempt_response;
+mod buffered_body;
 mod evidence;
-mod flights;
+mod forward_result;
 #[cfg(feature = "grpc")]
 mod grpc;
 mod guard;
+mod in_flight;
 mod key;
 mod layer;
 mod local;
-mod meaning;
-mod meter;
+mod metrics;
 mod perform;
-mod performed;
 mod refusal;
 mod replay;
 mod route;
+mod settings;
 mod stored;
 mod stream;
-mod waiters;
-mod whole;
+mod wait_list;
 
-pub use evidence::Evidence;
+pub use answer_meaning::ONEFOLD_EFFECT;
+pub use forward_result::{ForwardResult, NoResponse};
 pub use guard::{Guard, PathValues};
 pub use key::IDEMPOTENCY_KEY;
-pub use layer::{Guarded, Idempotent, IdempotentLayer, IdempotentService};
+pub use layer::{GuardedClass, Idempotent, IdempotentLayer, IdempotentService};
 pub use local::{LocalLayer, LocalOperation, LocalService};
-pub use meaning::{Answers, Effect, ONEFOLD_EFFECT};
-pub use performed::{Answered, Unanswered};
+pub use onefold_config::{GuardedMethod, KeyRequirement, StatusMeaning};
 pub use refusal::{IDEMPOTENCY_EXPIRES, IDEMPOTENT_REPLAYED, ONEFOLD_OPERATION, ONEFOLD_OUTCOME};
-#[cfg(feature = "gateway")]
-pub(crate) use refusal::{is_ours, strip_ours};
-pub use route::{Key, Route, RouteSettings};
-pub use stored::{NEVER_STORED, STORED_HEADERS};
-pub use whole::BodyLimits;
+pub use refusal::{is_ours, strip_ours};
+pub use route::Route;
+pub use settings::{AccessLog, RouteContext, RouteSettings, header_name};
+pub use stored::STORED_HEADERS;

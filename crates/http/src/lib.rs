@@ -2,13 +2,13 @@
 //!
 //! ```
 //! use axum::{Router, routing::post};
-//! use onefold_http::{Body, Rejection, answer_every_error};
+//! use onefold_http::{Body, ProblemResponse, answer_every_error};
 //!
 //! #[derive(serde::Deserialize)]
 //! #[serde(deny_unknown_fields)]
 //! struct Order { chairs: u32 }
 //!
-//! async fn order(Body(order): Body<Order>) -> Result<String, Rejection> {
+//! async fn order(Body(order): Body<Order>) -> Result<String, ProblemResponse> {
 //!     Ok(format!("{} chairs", order.chairs))
 //! }
 //!
@@ -20,38 +20,36 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `rejection` | an error as `application/problem+json`, and as a log line |
+//! | `problem_response` | an error as `application/problem+json`, and as a log line |
 //! | `extract` | bodies, queries, paths and headers; each mistake with its place |
 //! | `respond` | a use case's own result as an answer |
 //! | `pages` | the pages of error codes, and where a problem's `type` points |
 //! | `correlate` | the correlation id of every request, and its metrics |
 //! | `caller` | who calls: a stable, verified subject |
 //! | `idempotent` | `Idempotency-Key`: a request takes hold once |
-//! | `connection` | a client's connection within limits (feature `gateway`) |
-//! | `gateway` | a reverse proxy in front of services in any language (feature `gateway`) |
-//! | `trace` | the trace that a request belongs to, taken in and passed on |
+//! | `listen` | one listener for every server: limits, TLS, a drain (feature `listen`) |
+//! | `client` | outgoing calls (feature `client`) |
 //! | `panics` | a panic is a defect of ours, answered without its message |
 
 mod caller;
-#[cfg(feature = "gateway")]
-pub mod connection;
+#[cfg(feature = "client")]
+pub mod client;
 mod correlate;
 mod extract;
-#[cfg(feature = "gateway")]
-pub mod gateway;
 pub mod idempotent;
+#[cfg(feature = "listen")]
+pub mod listen;
 mod pages;
 mod panics;
-mod rejection;
+mod problem_response;
 mod respond;
-pub mod trace;
 
 pub use caller::{Anonymous, Caller, FromRequest, Identify};
 pub use correlate::{Correlation, correlate, correlate_with};
 pub use extract::{Body, Path, Query, required_header};
 pub use pages::{ErrorsBase, error_page, error_pages, markdown};
 pub use panics::{PanicLayer, catch_panics, log_panics};
-pub use rejection::{Answered, Rejection};
+pub use problem_response::{AnsweredCode, ProblemResponse};
 pub use respond::Projected;
 
 use axum::Router;
@@ -61,7 +59,7 @@ use onefold_core::Error;
 use onefold_core::error::{METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
 
 /// Answers whatever goes wrong in a router through the registry: unknown routes and methods, panics, and every
-/// [`Rejection`]; each answer carries its correlation id.
+/// [`ProblemResponse`]; each answer carries its correlation id.
 ///
 /// A problem's `type` points to `/errors/{code}` of the same service: [`error_pages`] serves those, and
 /// [`answer_every_error_at`] names another place.
@@ -79,12 +77,12 @@ pub fn answer_every_error_at<S: Clone + Send + Sync + 'static>(router: Router<S>
 }
 
 /// There is no such route.
-pub async fn no_route(request: Request) -> Rejection {
+pub async fn no_route(request: Request) -> ProblemResponse {
     Error::new(ROUTE_NOT_FOUND, format!("there is no {}", short(request.uri().path()))).into()
 }
 
 /// The route does not take this method.
-pub async fn no_method(request: Request) -> Rejection {
+pub async fn no_method(request: Request) -> ProblemResponse {
     let what = format!("{} does not take {}", short(request.uri().path()), request.method());
     Error::new(METHOD_NOT_ALLOWED, what).into()
 }

@@ -10,7 +10,7 @@ use onefold_core::error::{CONFIGURATION_INVALID, Code, ROUTE_NOT_FOUND, runbook}
 use onefold_core::{Error, Result};
 
 use crate::extract::Path;
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// What a problem's `type` begins with; the code in small letters with dashes follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +30,13 @@ impl ErrorsBase {
         if whole && plain {
             return Ok(Self(Arc::from(text)));
         }
-        let what = format!("errors_base is {:?}", text.chars().take(100).collect::<String>());
+        let what = format!("errors_base: {:?} is not a place for pages", text.chars().take(100).collect::<String>());
         Err(Error::new(CONFIGURATION_INVALID, what)
             .hint("write a place whose pages are named by code, such as https://docs.example.com/errors/ or /errors/"))
     }
 
-    #[cfg(feature = "gateway")]
-    pub(crate) fn unresolvable() -> Self {
+    /// A base without pages: problems of a service that serves none name their code as a URN.
+    pub fn unresolvable() -> Self {
         Self(Arc::from(Self::UNRESOLVABLE))
     }
 
@@ -66,7 +66,7 @@ pub fn error_pages<S: Clone + Send + Sync + 'static>(codes: impl Into<Arc<[Code]
 }
 
 /// The page of the code with this name in small letters with dashes.
-pub fn error_page(codes: &[Code], name: &str) -> Result<Response, Rejection> {
+pub fn error_page(codes: &[Code], name: &str) -> Result<Response, ProblemResponse> {
     let found = codes.iter().find(|known| known.kebab() == name);
     let found = found.ok_or_else(|| {
         Error::new(ROUTE_NOT_FOUND, "there is no such error code").hint("take the address from the problem's `type`")

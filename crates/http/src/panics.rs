@@ -7,7 +7,7 @@ use onefold_core::Error;
 use onefold_core::error::INTERNAL_ERROR;
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// The layer that [`catch_panics`] makes.
 pub type PanicLayer = CatchPanicLayer<fn(Box<dyn Any + Send + 'static>) -> Response>;
@@ -28,7 +28,7 @@ pub fn log_panics() {
 }
 
 fn answered(_panic: Box<dyn Any + Send + 'static>) -> Response {
-    Rejection::from(Error::new(INTERNAL_ERROR, "a handler panicked")).into_response()
+    ProblemResponse::from(Error::new(INTERNAL_ERROR, "a handler panicked")).into_response()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use onefold_core::outcome::{Project, Projection};
+use onefold_core::use_case::{Project, Projection};
 use serde::Serialize;
 
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// Answers with a result: its JSON under its status where it is a success, its problem where it is not.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ impl<T: Project + Serialize> IntoResponse for Projected<T> {
                 let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
                 (status, Json(self.0)).into_response()
             }
-            Projection::Failure { status, error } => Rejection::from(*error).status(status).into_response(),
+            Projection::Failure { status, error } => ProblemResponse::from(*error).status(status).into_response(),
         }
     }
 }

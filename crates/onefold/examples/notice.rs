@@ -8,16 +8,17 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::time::Duration;
 
-use onefold::core::effect::ExternalCommand;
-use onefold::core::ledger::{Completion, Resolution, ResolveRequest, Status, StoredResult, Verb};
-use onefold::core::ports::{IncidentFilter, Keep as _, Look as _, Page};
-use onefold::{
-    CallFailure, Category, Escalate, FileJournal, Kind, KindHandle, Ledger, OperationId, OperationKey, Performed,
-    Settings, Shutdown, Sqlite, Tenant, template,
-};
+use onefold::call::CallFailure;
+use onefold::class::ExternalCommand;
+use onefold::incident::TookHold;
+use onefold::kind::KindHandle;
+use onefold::policy::Escalate;
+use onefold::retry::Category;
+use onefold::settings::Shutdown;
+use onefold::store::Sqlite;
+use onefold::{Kind, Ledger, Performed, template};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -104,7 +105,7 @@ async fn issue(folder: &Path, case: &str, crash: bool) -> Result<ExitCode, Failu
         Performed::Unknown { incident: Some(incident), .. } => format!("unknown: do not act; see {incident}"),
         Performed::Unknown { incident: None, .. } => "unknown: the notice service is being asked".to_owned(),
         Performed::Rejected(rejection) => format!("rejected: {:?}", rejection.code),
-        Performed::Waiting { until } => format!("not before {until}"),
+        Performed::Waiting { until, .. } => format!("not before {until}"),
         Performed::InFlight { .. } => "someone else is at it".to_owned(),
         Performed::Conflict => "this id was used for another request".to_owned(),
     };
@@ -114,14 +115,11 @@ async fn issue(folder: &Path, case: &str, crash: bool) -> Result<ExitCode, Failu
 }
 
 async fn open(folder: &Path) -> Result<(Ledger<Sqlite>, KindHandle<Sqlite, ExternalCommand>), Failure> {
-    let store = Sqlite::open(folder.join("onefold.db"), onefold::sqlite_options()).await?;
-    let settings = Settings {
-        // Under this name the next life settles what this one held when it died.
-        installation: Some("notices".to_owned()),
-        journal: Some(Arc::new(FileJournal::new(folder.join("onefold.journal")))),
-        ..Settings::default()
-    };
-    let ledger = Ledger::open(store, settings)?;
+    // Under its installation's name the next life settles what this one held when it died.
+    let ledger = Ledger::sqlite(folder.join("onefold.db"))
+        .installation("notices")
+        .journal(folder.join("onefold.journal"))
+        .await?;
     let kind = Kind::external_command("notice.issue-formal")
         .on_unknown(Escalate)
         .deadline(Duration::from_secs(10))
@@ -132,11 +130,13 @@ async fn open(folder: &Path) -> Result<(Ledger<Sqlite>, KindHandle<Sqlite, Exter
 
 async fn show_incidents(folder: &Path) -> Result<ExitCode, Failure> {
     let (ledger, _) = open(folder).await?;
-    let open = IncidentFilter { open_only: true, ..IncidentFilter::default() };
-    for incident in ledger.store().incidents(open, Page::default()).await?.items {
+    for incident in ledger.incidents().open().await? {
         println!(
             "   {} · {} · {} · effect {}",
-            incident.id, incident.error_code, incident.operation_id, incident.side_effect_status
+            incident.id,
+            incident.error_code,
+            incident.subject,
+            incident.side_effect_status.map_or("-", |effect| effect.as_str())
         );
         println!("     {}", incident.message);
         println!(
@@ -151,23 +151,13 @@ async fn show_incidents(folder: &Path) -> Result<ExitCode, Failure> {
 }
 
 async fn resolve(folder: &Path, case: &str) -> Result<ExitCode, Failure> {
-    let (ledger, notices) = open(folder).await?;
+    let (ledger, _) = open(folder).await?;
     let number = sent_notices(folder).into_iter().find(|line| line.contains(case)).ok_or("no such notice")?;
-    let id = OperationId::parse(&format!("{case}:ISSUE_FORMAL_NOTICE:BREACH"))?;
-    let request = ResolveRequest {
-        key: OperationKey::new(Tenant::default(), notices.terms().kind.clone(), id),
-        fence: 1,
-        status: Status::Unknown,
-        verb: Verb::Resolve(Resolution::TookHold(Completion {
-            result: StoredResult::json(format!("\"{number}\"").into_bytes()),
-            evidence: Some(Arc::from(number.as_str())),
-        })),
-        who: Arc::from("operator on duty"),
-        why: Arc::from("found in the notice service"),
-        terms: Some(Arc::clone(notices.terms())),
-    };
-    for resolved in ledger.store().resolve(vec![request]).await? {
-        println!("   resolved: {:?}", resolved?);
+    let incidents = ledger.incidents();
+    for incident in incidents.open().await? {
+        let found = TookHold::evidence(number.as_str()).result(&number)?;
+        let settlement = incidents.resolve(incident.id, found).by("operator on duty");
+        println!("   resolved: {:?}", settlement.because("found in the notice service").await?);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -108,20 +108,21 @@ CREATE TABLE onefold_incidents (
     seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id text COLLATE "C" NOT NULL UNIQUE,
     tenant text COLLATE "C" NOT NULL,
+    subject text COLLATE "C" NOT NULL,
     kind text COLLATE "C" NOT NULL,
-    operation_id text COLLATE "C" NOT NULL,
+    subject_id text COLLATE "C" NOT NULL,
     group_key text COLLATE "C" NOT NULL,
     error_code text NOT NULL,
+    category text NOT NULL,
     first_seen bigint NOT NULL,
     last_seen bigint NOT NULL,
     closed_at bigint,
-    body text NOT NULL,
-    category text
+    body text NOT NULL
 );
 
-CREATE UNIQUE INDEX onefold_incidents_one_open ON onefold_incidents (operation_id, kind, tenant) WHERE closed_at IS NULL;
+CREATE UNIQUE INDEX onefold_incidents_one_open ON onefold_incidents (subject_id, kind, subject, tenant) WHERE closed_at IS NULL;
 CREATE INDEX onefold_incidents_group ON onefold_incidents (group_key) WHERE closed_at IS NULL;
-CREATE INDEX onefold_incidents_closed ON onefold_incidents (operation_id, kind, tenant) WHERE closed_at IS NOT NULL;
+CREATE INDEX onefold_incidents_closed ON onefold_incidents (subject_id, kind, subject, tenant) WHERE closed_at IS NOT NULL;
 
 -- Shared by every process on this schema: the fingerprint keys.
 CREATE TABLE onefold_keys (

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use onefold_core::backup::{BackupSummary, BackupValue, ExistingLedger, LEFT_OUT, TableRows};
 use onefold_core::error::{BACKUP_REFUSED, DATABASE_CORRUPT, DATABASE_IN_USE, PROGRAMMING_INVARIANT_VIOLATED};
-use onefold_core::persistence::backup::{BackupSummary, Existing, LEFT_OUT, TableRows, Value};
 use onefold_core::{Error, Result};
 use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::mpsc;
 
 use crate::error::translate;
+use crate::ledger::row::{self, Query};
 use crate::open::{READ_COMMITTED, application_of, checked_schema, make_ready, naming, parse};
-use crate::row::{self, Query};
 use crate::sql::Sql;
-use crate::{Options, Postgres};
+use crate::{Postgres, PostgresOptions};
 
 /// Within one transaction the server shows the connections of its first look until it is told otherwise.
 const LOOK_AGAIN: &str = include_str!("../queries/backup/look_again.sql");
@@ -41,11 +41,11 @@ struct Column {
 type Tables = BTreeMap<String, Vec<Column>>;
 
 impl Postgres {
-    /// How many operations there are, for whoever watches a backup.
+    /// How many operations there are, for the progress of a backup.
     pub async fn operations(&self) -> Result<u64> {
         let table = table_name(self.inner.options.schema.as_deref(), "onefold_operations");
         let found = self.rows(statement(&COUNT.replace(":table", &table))).await?;
-        let count = found.first().map(|found| row::get::<i64>(found, 0)).transpose()?;
+        let count = found.first().map(row::only::<i64>).transpose()?;
         Ok(u64::try_from(count.unwrap_or(0)).unwrap_or(0))
     }
 
@@ -76,14 +76,14 @@ impl Postgres {
         snapshot.rollback().await.map_err(translate)
     }
 
-    /// Puts the rows of a backup into a schema, all or none. Whoever starts on it must accept it first.
+    /// Puts the rows of a backup into a schema, all or none. Before a server starts on it, a person must accept it.
     ///
     /// Refused while connections of a ledger on this schema are open, and where operations would be replaced unless
     /// that is wanted.
     pub async fn import(
         url: &str,
-        options: Options,
-        existing: Existing,
+        options: PostgresOptions,
+        existing: ExistingLedger,
         summary: BackupSummary,
         from: mpsc::Receiver<TableRows>,
     ) -> Result<()> {
@@ -101,8 +101,8 @@ impl Postgres {
 
 async fn put(
     transaction: &mut PgConnection,
-    options: &Options,
-    existing: Existing,
+    options: &PostgresOptions,
+    existing: ExistingLedger,
     summary: &BackupSummary,
     mut from: mpsc::Receiver<TableRows>,
 ) -> Result<()> {
@@ -144,7 +144,7 @@ async fn in_use(transaction: &mut PgConnection, sql: &Sql, schema: Option<&str>)
     for _ in 0..IN_USE_LOOKS {
         let query = row::query(&sql.in_use).bind(application_of(schema));
         let found = query.fetch_one(&mut *transaction).await.map_err(translate)?;
-        others = row::get::<i64>(&found, 0)?;
+        others = row::only::<i64>(&found)?;
         if others == 0 {
             return Ok(());
         }
@@ -155,11 +155,16 @@ async fn in_use(transaction: &mut PgConnection, sql: &Sql, schema: Option<&str>)
         .hint("stop every server, worker and service on it first; a pooler's idle connections count too"))
 }
 
-async fn empty(transaction: &mut PgConnection, schema: Option<&str>, known: &Tables, existing: Existing) -> Result<()> {
+async fn empty(
+    transaction: &mut PgConnection,
+    schema: Option<&str>,
+    known: &Tables,
+    existing: ExistingLedger,
+) -> Result<()> {
     let count = statement(&COUNT.replace(":table", &table_name(schema, "onefold_operations")));
     let found = count.fetch_one(&mut *transaction).await.map_err(translate)?;
-    let operations: i64 = row::get(&found, 0)?;
-    if operations > 0 && existing == Existing::Keep {
+    let operations: i64 = row::only(&found)?;
+    if operations > 0 && existing == ExistingLedger::Keep {
         let what = format!("the schema holds a ledger with {operations} operations");
         return Err(Error::new(BACKUP_REFUSED, what)
             .hint("restore to another schema, or replace it with --replace; back it up first"));
@@ -185,7 +190,7 @@ async fn insert(transaction: &mut PgConnection, table: &str, columns: &[Column],
     let sql = INSERT.replace(":table", table).replace(":columns", &part.columns.join(", "));
     let mut query = statement(&sql.replace(":values", &parameters.join(", ")));
     for (at, holds) in types.iter().enumerate() {
-        let column = part.rows.iter().map(|row| row.get(at).unwrap_or(&Value::Null));
+        let column = part.rows.iter().map(|row| row.get(at).unwrap_or(&BackupValue::Null));
         query = match *holds {
             "bigint" => query.bind(column.map(as_int).collect::<Vec<_>>()),
             "bytea" => query.bind(column.map(as_blob).collect::<Vec<_>>()),
@@ -195,16 +200,16 @@ async fn insert(transaction: &mut PgConnection, table: &str, columns: &[Column],
     query.execute(transaction).await.map(drop).map_err(translate)
 }
 
-fn as_int(value: &Value) -> Option<i64> {
-    if let Value::Int(number) = value { Some(*number) } else { None }
+fn as_int(value: &BackupValue) -> Option<i64> {
+    if let BackupValue::Int(number) = value { Some(*number) } else { None }
 }
 
-fn as_text(value: &Value) -> Option<String> {
-    if let Value::Text(text) = value { Some(text.clone()) } else { None }
+fn as_text(value: &BackupValue) -> Option<String> {
+    if let BackupValue::Text(text) = value { Some(text.clone()) } else { None }
 }
 
-fn as_blob(value: &Value) -> Option<Vec<u8>> {
-    if let Value::Blob(bytes) = value { Some(bytes.clone()) } else { None }
+fn as_blob(value: &BackupValue) -> Option<Vec<u8>> {
+    if let BackupValue::Blob(bytes) = value { Some(bytes.clone()) } else { None }
 }
 
 /// The ledger's tables with their columns.
@@ -212,21 +217,21 @@ async fn tables(connection: &mut PgConnection, sql: &Sql, schema: Option<&str>) 
     let query = row::query(&sql.columns).bind(schema.map(str::to_owned));
     let mut tables = Tables::new();
     for found in query.fetch_all(connection).await.map_err(translate)? {
-        let table: String = row::get(&found, 0)?;
+        let table: String = row::get(&found, "table_name")?;
         if !LEFT_OUT.contains(&table.as_str()) {
-            let column = Column { name: row::get(&found, 1)?, holds: row::get(&found, 2)? };
+            let column = Column { name: row::get(&found, "column_name")?, holds: row::get(&found, "data_type")? };
             tables.entry(table).or_default().push(column);
         }
     }
     Ok(tables)
 }
 
-fn values(found: &PgRow, columns: &[Column]) -> Result<Vec<Value>> {
-    let read = |(at, column): (usize, &Column)| -> Result<Value> {
+fn values(found: &PgRow, columns: &[Column]) -> Result<Vec<BackupValue>> {
+    let read = |(at, column): (usize, &Column)| -> Result<BackupValue> {
         Ok(match column.holds.as_str() {
-            "bigint" => row::get::<Option<i64>>(found, at)?.map_or(Value::Null, Value::Int),
-            "bytea" => row::get::<Option<Vec<u8>>>(found, at)?.map_or(Value::Null, Value::Blob),
-            _ => row::get::<Option<String>>(found, at)?.map_or(Value::Null, Value::Text),
+            "bigint" => row::get::<Option<i64>>(found, at)?.map_or(BackupValue::Null, BackupValue::Int),
+            "bytea" => row::get::<Option<Vec<u8>>>(found, at)?.map_or(BackupValue::Null, BackupValue::Blob),
+            _ => row::get::<Option<String>>(found, at)?.map_or(BackupValue::Null, BackupValue::Text),
         })
     };
     columns.iter().enumerate().map(read).collect()

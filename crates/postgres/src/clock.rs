@@ -4,14 +4,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onefold_core::clock::{ClockHistory, ClockLook, ClockWatch, Confirmation};
-use onefold_core::ports::Clock;
+use onefold_core::port::Clock;
 use onefold_core::{Result, Timestamp};
 use sqlx::{PgConnection, SqlStr};
 
+use crate::Postgres;
 use crate::error::translate;
+use crate::ledger::row;
+use crate::ledger::transition::run;
 use crate::sql::Sql;
-use crate::write::run;
-use crate::{Postgres, row};
 
 /// Whose time counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -69,7 +70,7 @@ impl StoreClock {
         }
     }
 
-    /// The time by what was heard last; for what nobody's lease depends on.
+    /// The time by what was heard last; for what no lease depends on.
     pub(crate) fn now(&self) -> Timestamp {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let boot = self.clock.boot();
@@ -101,7 +102,7 @@ impl Postgres {
         let mut transaction = self.inner.connected.begin().await?;
         let history = read_history(&mut transaction, &sql.lock_clock_history).await?;
         let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
-        let look = self.inner.clock.look(history, row::time(&found, 0)?);
+        let look = self.inner.clock.look(history, Timestamp::from_micros(row::only(&found)?));
         write_history(&mut transaction, sql, look.history).await?;
         transaction.commit().await.map_err(translate)?;
         self.inner.clock.looked(&look);
@@ -112,8 +113,8 @@ impl Postgres {
 /// What the schema remembers of its time.
 pub(crate) async fn read_history(connection: &mut PgConnection, sql: &SqlStr) -> Result<ClockHistory> {
     let found = row::query(sql).fetch_one(connection).await.map_err(translate)?;
-    let candidate: Option<i64> = row::get(&found, 1)?;
-    Ok(ClockHistory { confirmed: row::time(&found, 0)?, candidate: candidate.map(Timestamp::from_micros) })
+    let candidate: Option<i64> = row::get(&found, "candidate")?;
+    Ok(ClockHistory { confirmed: row::time(&found, "confirmed")?, candidate: candidate.map(Timestamp::from_micros) })
 }
 
 /// Remembers it.

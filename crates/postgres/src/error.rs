@@ -60,7 +60,7 @@ pub(crate) fn translate(cause: sqlx::Error) -> Error {
         None => error,
     };
     let error = match state {
-        Some(state) => error.stored_as(state),
+        Some(state) => error.native_code(state),
         None => error,
     };
     error.caused_by(cause)
@@ -76,7 +76,7 @@ fn reason(cause: &sqlx::Error) -> Option<String> {
     outage.then(|| cause.to_string())
 }
 
-/// A SQLSTATE that labels metrics; those that nobody acts on are one.
+/// A SQLSTATE that labels metrics; those that need no action are one.
 fn native(state: &str) -> &'static str {
     const KNOWN: [&str; 16] = [
         "08000", "08003", "08006", "22021", "22P02", "23502", "23505", "23514", "25006", "40001", "40P01", "53100",

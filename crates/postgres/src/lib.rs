@@ -10,63 +10,59 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | connects: limits, migrations, keys |
+//! | `address` | what it is opened on: a pool, or a URL |
 //! | `position` | how far the ledger has come, and whether the database still is that ledger |
 //! | `backup` | a copy of the ledger, made and restored |
 //! | `migrate` | which migrations a schema has, and the missing ones |
-//! | `connected` | connections, transactions, and trying again within bounds |
+//! | `connection` | connections, transactions, and trying again within bounds |
 //! | `session` | whether statements may have names |
-//! | `act` | claim, record, renew, release: fresh operations, grants and the rest |
-//! | `fresh` | the one statement that most steps need |
-//! | `keep` | sweep, reconcile, resolve |
-//! | `prune` | retention and archive |
-//! | `look` | find, list, timeline, incidents |
-//! | `share` | pinned kinds, tokens, who looked |
-//! | `tell` | who was told of which incident |
-//! | `once`, `transaction` | the user's own transaction |
-//! | `lost` | a commit whose answer was lost |
-//! | `write` | rows under lock, and carrying transitions out |
-//! | `row` | columns and entries |
+//! | `ledger/write` | claim, record, renew, release: fresh operations, grants and the rest |
+//! | `ledger/fast_path` | the one statement that most steps need |
+//! | `ledger/maintenance` | sweep, reconcile |
+//! | `ledger/prune` | retention and archive |
+//! | `ledger/read` | find, list, timeline, incidents |
+//! | `registry` | declarations of kinds, API tokens |
+//! | `announcements` | who was told of which incident |
+//! | `incidents` | incidents that are not about an operation |
+//! | `ledger/once`, `transaction` | the user's own transaction |
+//! | `ledger/lost_commit` | a commit whose answer was lost |
+//! | `ledger/transition` | rows under lock, and carrying transitions out |
+//! | `ledger/row` | columns and entries |
 //! | `clock` | the server's time |
 //! | `error` | SQLSTATEs and the registry |
 
-mod act;
+mod address;
+mod announcements;
 mod backup;
 mod clock;
-mod connected;
+mod connection;
 mod error;
-mod fresh;
-mod hold;
-mod keep;
-mod look;
-mod lost;
+mod incidents;
+mod installation_lock;
+mod ledger;
 mod migrate;
-mod once;
 mod open;
 mod position;
-mod prune;
-mod row;
+mod registry;
 mod session;
-mod share;
 mod sql;
-mod tell;
 mod transaction;
-mod write;
 
 use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
-use onefold_core::persistence::Granted;
-use onefold_core::ports::Faults;
+use onefold_core::ledger::GrantCache;
+use onefold_core::port::Faults;
 
 pub use clock::Time;
 pub use error::fault;
-pub use migrate::Migration;
-pub use open::{Options, Statements};
-pub use transaction::Tx;
+pub use migrate::PostgresMigration;
+pub use open::{PostgresOptions, Statements};
+pub use transaction::PostgresTx;
 
 use clock::StoreClock;
-use connected::Connected;
-use position::Track;
+use connection::Connections;
+use position::PositionTracker;
 use sql::Sql;
 
 /// The PostgreSQL store. Cheap to clone; clones share their connections.
@@ -76,15 +72,15 @@ pub struct Postgres {
 }
 
 struct Inner {
-    connected: Connected,
+    connected: Connections,
     sql: Sql,
     clock: StoreClock,
     /// How far the ledger has come.
-    track: Track,
-    granted: Mutex<Granted>,
+    track: PositionTracker,
+    granted: Mutex<GrantCache>,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,
-    options: Options,
+    options: PostgresOptions,
     /// Host, port and database, for people; never a password.
     address: String,
 }

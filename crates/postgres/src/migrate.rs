@@ -1,17 +1,17 @@
 //! Which migrations a schema has, and applying the missing ones. Forward only; safe with several starters.
 
 use onefold_core::error::DATABASE_TOO_NEW;
-use onefold_core::ports::Contents;
+use onefold_core::port::Contents;
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use crate::error::translate;
-use crate::row;
-use crate::sql::Sql;
+use crate::ledger::row;
+use crate::sql::{Sql, with_columns};
 
 /// One migration, in the order of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Migration {
+pub struct PostgresMigration {
     /// Its number.
     pub version: i64,
     /// Its name.
@@ -23,23 +23,28 @@ pub struct Migration {
 const SCHEMA: &str = include_str!("../queries/installation/schema.sql");
 
 /// Every migration of this version.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
-    Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
-    Migration { version: 3, name: "create_functions", sql: include_str!("../migrations/0003_create_functions.sql") },
-    Migration { version: 4, name: "create_telling", sql: include_str!("../migrations/0004_create_telling.sql") },
-    Migration { version: 5, name: "create_position", sql: include_str!("../migrations/0005_create_position.sql") },
-];
+pub(crate) const MIGRATIONS: &[PostgresMigration] = onefold_core::migrations!(PostgresMigration);
+
+/// The two statements that nearly every operation needs, as functions: the server keeps their plans, where a statement
+/// without a name would be parsed and planned each time. What they decide on stays in the program. They list columns,
+/// so they are made again with every migration, under its number: a process of an earlier version goes on calling its
+/// own.
+const FUNCTIONS: [&str; 2] = [include_str!("../functions/claim.sql"), include_str!("../functions/settle.sql")];
+
+/// The newest migration of this version.
+pub(crate) fn newest() -> i64 {
+    MIGRATIONS.last().map_or(0, |migration| migration.version)
+}
 
 /// What a schema lacks, without changing it; one that a newer version has migrated is refused.
-pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<Migration>> {
+pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<PostgresMigration>> {
     let begun = row::query(&sql.migrations_begun).fetch_one(&mut *connection).await.map_err(translate)?;
-    if !row::get::<bool>(&begun, 0)? {
+    if !row::only::<bool>(&begun)? {
         return Ok(MIGRATIONS.to_vec());
     }
     let newest = row::query(&sql.migrations).fetch_one(connection).await.map_err(translate)?;
-    let newest: i64 = row::get(&newest, 0)?;
-    let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
+    let newest: i64 = row::only(&newest)?;
+    let known = self::newest();
     if newest > known {
         return Err(Error::new(
             DATABASE_TOO_NEW,
@@ -51,13 +56,15 @@ pub(crate) async fn missing(connection: &mut PgConnection, sql: &Sql) -> Result<
 
 /// What a schema holds, without changing it.
 pub(crate) async fn contents(connection: &mut PgConnection, sql: &Sql, schema: Option<&str>) -> Result<Contents> {
-    let begun = row::query(&sql.migrations_begun).fetch_one(&mut *connection).await.map_err(translate)?;
-    if row::get::<bool>(&begun, 0)? {
-        return Ok(Contents::Ledger);
-    }
-    let found = row::query(&sql.tables).bind(schema).fetch_all(connection).await.map_err(translate)?;
-    let tables = found.iter().map(|row| row::get::<String>(row, 0)).collect::<Result<Vec<_>>>()?;
-    Ok(if tables.is_empty() { Contents::Nothing } else { Contents::OtherTables(tables) })
+    let found = row::query(&sql.tables).bind(schema).fetch_all(&mut *connection).await.map_err(translate)?;
+    let tables = found.iter().map(row::only::<String>).collect::<Result<Vec<_>>>()?;
+    // Asked last: another process may create the ledger in between, and then its tables are not somebody else's.
+    let begun = row::query(&sql.migrations_begun).fetch_one(connection).await.map_err(translate)?;
+    Ok(match (row::only::<bool>(&begun)?, tables.is_empty()) {
+        (true, _) => Contents::Ledger,
+        (false, true) => Contents::Nothing,
+        (false, false) => Contents::OtherTables(tables),
+    })
 }
 
 /// Applies what the schema lacks, in the caller's transaction. Starters wait for each other; one that finds nothing to
@@ -76,7 +83,7 @@ pub(crate) async fn migrate(
     if let Some(schema) = schema {
         let absent =
             row::query(&sql.schema_absent).bind(schema).fetch_one(&mut *transaction).await.map_err(translate)?;
-        if row::get(&absent, 0)? {
+        if row::only(&absent)? {
             let make = AssertSqlSafe(SCHEMA.replace(":schema", schema));
             sqlx::raw_sql(make).execute(&mut *transaction).await.map_err(translate)?;
         }
@@ -88,6 +95,9 @@ pub(crate) async fn migrate(
         sqlx::raw_sql(migration.sql).execute(&mut *transaction).await.map_err(translate)?;
         let add = row::query(&sql.add_migration).bind(migration.version).bind(migration.name).bind(now.as_micros());
         add.execute(&mut *transaction).await.map_err(translate)?;
+    }
+    for function in FUNCTIONS {
+        sqlx::raw_sql(AssertSqlSafe(with_columns(function))).execute(&mut *transaction).await.map_err(translate)?;
     }
     Ok(())
 }

@@ -8,25 +8,26 @@ use std::time::Duration;
 use onefold_core::clock::ClockHistory;
 use onefold_core::error::{CONFIGURATION_INVALID, DATABASE_UNAVAILABLE, PROGRAMMING_INVARIANT_VIOLATED};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
-use onefold_core::persistence::position::{Generation, LedgerState};
-use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
+use onefold_core::port::{Clock, Contents, Faults, NoFaults, Random};
+use onefold_core::position::{Generation, LedgerState};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_files::PositionFile;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
 
 use crate::clock::{StoreClock, Time, read_history, write_history};
-use crate::connected::Connected;
+use crate::connection::Connections;
 use crate::error::translate;
-use crate::migrate::{self, Migration};
-use crate::position::{self, Track};
+use crate::ledger::row;
+use crate::migrate::{self, PostgresMigration};
+use crate::position::{self, PositionTracker};
 use crate::session::Session;
 use crate::sql::Sql;
-use crate::{Inner, Postgres, row};
+use crate::{Inner, Postgres};
 
 /// How a database is used. Every limit has its unit.
 #[derive(Clone)]
-pub struct Options {
+pub struct PostgresOptions {
     /// Time, for waits.
     pub clock: Arc<dyn Clock>,
     /// Whose time leases count by.
@@ -63,7 +64,7 @@ pub enum Statements {
     Unnamed,
 }
 
-impl Options {
+impl PostgresOptions {
     /// The defaults, on this clock and this source of chance.
     pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
         Self {
@@ -99,8 +100,18 @@ impl Postgres {
     ///
     /// A database that cannot be reached or written, or that a newer version has migrated, is refused with what to do
     /// about it.
-    pub async fn open(url: &str, options: Options) -> Result<Self> {
+    pub async fn open(url: &str, options: PostgresOptions) -> Result<Self> {
         let (connect, address) = parse(url, options.schema.as_deref())?;
+        Box::pin(Self::open_with(connect, address, None, options)).await
+    }
+
+    /// The ledger's connections are made with these options; the user's transactions run on the user's pool, if given.
+    pub(crate) async fn open_with(
+        connect: PgConnectOptions,
+        address: String,
+        users: Option<PgPool>,
+        options: PostgresOptions,
+    ) -> Result<Self> {
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let probed = Self::detached(in_time(options.clone(), Session::probe(connect, options.clone())));
         let session = probed.await.map_err(|error| naming(&address, &error))?;
@@ -114,9 +125,9 @@ impl Postgres {
             .after_connect(move |connection, _| watch(connection))
             .connect_lazy_with(session.connect.clone());
         let prepared = Box::pin(Self::detached(prepare(session.connect.clone(), options.clone())));
-        let Prepared { keyring, now, history, track } = prepared.await.map_err(|error| naming(&address, &error))?;
+        let OpenState { keyring, now, history, track } = prepared.await.map_err(|error| naming(&address, &error))?;
         let inner = Inner {
-            connected: Connected::new(pool, session.named),
+            connected: Connections::new(pool, users, session.named),
             sql,
             track,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now, history),
@@ -130,7 +141,7 @@ impl Postgres {
     }
 
     /// What the schema holds. Nothing is changed.
-    pub async fn contents(url: &str, options: Options) -> Result<Contents> {
+    pub async fn contents(url: &str, options: PostgresOptions) -> Result<Contents> {
         let (connect, address) = parse(url, options.schema.as_deref())?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let contents = Self::detached(in_time(options.clone(), async move {
@@ -142,7 +153,7 @@ impl Postgres {
     }
 
     /// The migrations that opening this database would apply. Nothing is changed.
-    pub async fn missing_migrations(url: &str, options: Options) -> Result<Vec<Migration>> {
+    pub async fn missing_migrations(url: &str, options: PostgresOptions) -> Result<Vec<PostgresMigration>> {
         let (connect, address) = parse(url, options.schema.as_deref())?;
         let sql = Sql::new(checked_schema(options.schema.as_deref())?);
         let missing = Self::detached(in_time(options, async move {
@@ -153,25 +164,30 @@ impl Postgres {
         missing.await.map_err(|error| naming(&address, &error))
     }
 
-    /// Closes every connection, after what is under way has ended.
+    /// Closes every connection of the ledger's own, after what is in flight has ended.
     pub async fn close(&self) {
-        self.inner.connected.pool.close().await;
+        self.inner.connected.close().await;
     }
 }
 
 /// The driver's options, and the address for people.
 pub(crate) fn parse(url: &str, schema: Option<&str>) -> Result<(PgConnectOptions, String)> {
     let connect = PgConnectOptions::from_str(url).map_err(|_| {
-        // What is wrong may stand beside a password, so it is not repeated.
+        // What is wrong may be next to a password, so it is not repeated.
         Error::new(CONFIGURATION_INVALID, "the database's address cannot be read")
             .hint("write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE; special characters percent-encoded")
     })?;
+    Ok(named_options(connect, schema))
+}
+
+/// The driver's options as the ledger's connections have them, and the address for people.
+pub(crate) fn named_options(connect: PgConnectOptions, schema: Option<&str>) -> (PgConnectOptions, String) {
     // PgBouncer refuses start-up parameters that it does not know, and no number here has a fraction.
     let connect =
         connect.extra_float_digits(None).application_name(&application_of(schema)).disable_statement_logging();
     let database = connect.get_database().unwrap_or_else(|| connect.get_username());
     let address = format!("postgres://{}:{}/{database}", connect.get_host(), connect.get_port());
-    Ok((connect, address))
+    (connect, address)
 }
 
 /// A schema's name goes into statements as it is.
@@ -182,7 +198,7 @@ pub(crate) fn checked_schema(schema: Option<&str>) -> Result<Option<&str>> {
     };
     match schema {
         Some(name) if name.len() > 63 || !shaped(name) => {
-            Err(Error::new(CONFIGURATION_INVALID, format!("{name:?} is no schema's name"))
+            Err(Error::new(CONFIGURATION_INVALID, format!("{name:?} is not a schema name"))
                 .hint("use 1 to 63 lower-case ASCII letters, digits and _, not beginning with a digit"))
         }
         schema => Ok(schema),
@@ -194,23 +210,23 @@ pub(crate) fn naming(address: &str, error: &Error) -> Error {
     let native = error.native();
     let named = Error::new(error.code(), format!("{address}: {}", error.detail())).hint(error.next_step());
     let named = match native {
-        Some(native) => named.stored_as(native),
+        Some(native) => named.native_code(native),
         None => named,
     };
     named.caused_by(error.share())
 }
 
 /// What an opened database is used with.
-struct Prepared {
+struct OpenState {
     keyring: Keyring,
     now: Timestamp,
     history: ClockHistory,
-    track: Track,
+    track: PositionTracker,
 }
 
 /// Migrates, loads the keys and hears the server's time, on a connection of its own and in one transaction: a session
 /// may be lent.
-async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared> {
+async fn prepare(connect: PgConnectOptions, options: PostgresOptions) -> Result<OpenState> {
     let sql = Sql::new(options.schema.as_deref());
     let opening = async {
         let mut connection = connect.connect().await.map_err(translate)?;
@@ -221,7 +237,7 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared
         }
         let (keyring, now) = make_ready(&mut transaction, &sql, &options).await?;
         let durable = row::query(&sql.durability).fetch_one(&mut *transaction).await.map_err(translate)?;
-        if !row::get::<bool>(&durable, 0)? {
+        if !row::only::<bool>(&durable)? {
             tracing::warn!(
                 "synchronous_commit or fsync is off on this database: what was acknowledged may be lost, and performed again"
             );
@@ -229,13 +245,13 @@ async fn prepare(connect: PgConnectOptions, options: Options) -> Result<Prepared
         let history = read_history(&mut transaction, &sql.clock_history).await?;
         let state = position::state(&mut transaction, &sql).await?;
         transaction.commit().await.map_err(translate)?;
-        Ok(Prepared { keyring, now, history, track: remembered(&state, &options)? })
+        Ok(OpenState { keyring, now, history, track: remembered(&state, &options)? })
     };
     in_time(options.clone(), opening).await
 }
 
-/// Remembers where a ledger stands that was just opened.
-fn remembered(state: &LedgerState, options: &Options) -> Result<Track> {
+/// Remembers the position of a ledger that was just opened.
+fn remembered(state: &LedgerState, options: &PostgresOptions) -> Result<PositionTracker> {
     let no_generation = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "the ledger has no generation");
     let present = state.position().ok_or_else(no_generation)?;
     let file = options.position.as_ref().map(PositionFile::at);
@@ -244,24 +260,24 @@ fn remembered(state: &LedgerState, options: &Options) -> Result<Track> {
     {
         file.raise(&present)?;
     }
-    Ok(Track::new(file, present))
+    Ok(PositionTracker::new(file, present))
 }
 
 /// Brings the schema to this version, with a key and a generation.
 pub(crate) async fn make_ready(
     transaction: &mut PgConnection,
     sql: &Sql,
-    options: &Options,
+    options: &PostgresOptions,
 ) -> Result<(Keyring, Timestamp)> {
     migrate::migrate(transaction, sql, options.schema.as_deref(), options.clock.now()).await?;
     let found = row::query(&sql.clock).fetch_one(&mut *transaction).await.map_err(translate)?;
     let now = match options.time {
-        Time::Server => row::time(&found, 0)?,
+        Time::Server => Timestamp::from_micros(row::only(&found)?),
         Time::Clock => options.clock.now(),
     };
     let keyring = load_keyring(transaction, sql, options, now).await?;
     if position::state(transaction, sql).await?.generations.is_empty() {
-        // Whoever else starts now waits here, and then finds what was begun.
+        // Another process that starts now waits here, and then finds what was begun.
         position::raise_mark(transaction, sql, 0, now).await?;
         if position::state(transaction, sql).await?.generations.is_empty() {
             position::begin_generation(transaction, sql, Generation(options.random.bytes()), now, None).await?;
@@ -271,7 +287,7 @@ pub(crate) async fn make_ready(
 }
 
 /// Begins a new generation of the ledger in this database, if it is not the one that was last seen.
-pub(crate) async fn accept(url: &str, options: Options, who: &str, why: &str) -> Result<Option<Error>> {
+pub(crate) async fn accept(url: &str, options: PostgresOptions, who: &str, why: &str) -> Result<Option<Error>> {
     let (connect, address) = parse(url, options.schema.as_deref())?;
     let sql = Sql::new(checked_schema(options.schema.as_deref())?);
     let (who, why) = (who.to_owned(), why.to_owned());
@@ -301,7 +317,7 @@ pub(crate) async fn accept(url: &str, options: Options, who: &str, why: &str) ->
 }
 
 /// For as long as the database may take to answer.
-async fn in_time<T>(options: Options, work: impl Future<Output = Result<T>>) -> Result<T> {
+async fn in_time<T>(options: PostgresOptions, work: impl Future<Output = Result<T>>) -> Result<T> {
     tokio::select! {
         done = work => done,
         () = options.clock.sleep(options.answer_wait) => {
@@ -310,7 +326,12 @@ async fn in_time<T>(options: Options, work: impl Future<Output = Result<T>>) -> 
     }
 }
 
-async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Options, now: Timestamp) -> Result<Keyring> {
+async fn load_keyring(
+    connection: &mut PgConnection,
+    sql: &Sql,
+    options: &PostgresOptions,
+    now: Timestamp,
+) -> Result<Keyring> {
     let mut keys = read_keys(connection, sql).await?;
     let in_use = key_ids_in_use(connection, sql).await?;
     // A key in the place of one that is gone would make every duplicate a conflict.
@@ -330,7 +351,7 @@ async fn load_keyring(connection: &mut PgConnection, sql: &Sql, options: &Option
 /// The keys that the oldest and the newest operations were made with; all of them would take a scan.
 async fn key_ids_in_use(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<KeyId>> {
     let rows = row::query(&sql.key_ids_in_use).fetch_all(connection).await.map_err(translate)?;
-    rows.iter().map(|found| key_id(row::get(found, 0)?)).collect()
+    rows.iter().map(|found| key_id(row::only(found)?)).collect()
 }
 
 fn key_id(stored: i64) -> Result<KeyId> {
@@ -343,8 +364,8 @@ async fn read_keys(connection: &mut PgConnection, sql: &Sql) -> Result<Vec<Finge
     let rows = row::query(&sql.keys).fetch_all(connection).await.map_err(translate)?;
     rows.iter()
         .map(|found| {
-            let id = key_id(row::get(found, 0)?)?;
-            let secret: &[u8] = row::get(found, 1)?;
+            let id = key_id(row::get(found, "id")?)?;
+            let secret: &[u8] = row::get(found, "secret")?;
             Ok(FingerprintKey::new(id, secret.try_into().map_err(|_| unreadable())?))
         })
         .collect()

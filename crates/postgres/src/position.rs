@@ -3,37 +3,37 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use onefold_core::error::{LEDGER_WENT_BACK, PROGRAMMING_INVARIANT_VIOLATED};
-use onefold_core::persistence::position::{Generation, LedgerState, Position, Setback};
+use onefold_core::position::{Generation, LedgerState, Position, Setback};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_files::PositionFile;
 use sqlx::PgConnection;
 
 use crate::error::translate;
-use crate::row;
+use crate::ledger::row;
 use crate::sql::Sql;
-use crate::{Options, Postgres};
+use crate::{Postgres, PostgresOptions};
 
 /// What a process knows of the ledger's position.
-pub(crate) struct Track {
+pub(crate) struct PositionTracker {
     /// Where it is remembered, if anywhere.
     file: Option<PositionFile>,
     generation: Generation,
-    seen: Mutex<Seen>,
+    seen: Mutex<MarkedState>,
     /// Set once the database under this process is no longer the ledger it opened.
     refused: OnceLock<Error>,
 }
 
 /// The database as this process last marked it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Seen {
+struct MarkedState {
     mark: u64,
     /// Commits of this process that the mark covers.
     commits: u64,
 }
 
-impl Track {
+impl PositionTracker {
     pub(crate) fn new(file: Option<PositionFile>, position: Position) -> Self {
-        let seen = Mutex::new(Seen { mark: position.mark, commits: 0 });
+        let seen = Mutex::new(MarkedState { mark: position.mark, commits: 0 });
         Self { file, generation: position.generation, seen, refused: OnceLock::new() }
     }
 
@@ -49,10 +49,10 @@ impl Track {
 
     fn marked(&self, mark: u64, commits: u64) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen = Seen { mark: seen.mark.max(mark), commits };
+        *seen = MarkedState { mark: seen.mark.max(mark), commits };
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self) -> MarkedState {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ impl Postgres {
     /// A person accepts the ledger in this database as it is: a new generation begins, with who and why.
     ///
     /// Answers with what was wrong with it; nothing is changed where nothing was.
-    pub async fn accept(url: &str, options: Options, who: &str, why: &str) -> Result<Option<Error>> {
+    pub async fn accept(url: &str, options: PostgresOptions, who: &str, why: &str) -> Result<Option<Error>> {
         crate::open::accept(url, options, who, why).await
     }
 }
@@ -130,14 +130,18 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 }
 
 /// What is wrong with the ledger in this database, if anything is. Nothing is changed.
-pub(crate) async fn setback(connection: &mut PgConnection, sql: &Sql, options: &Options) -> Result<Option<Error>> {
+pub(crate) async fn setback(
+    connection: &mut PgConnection,
+    sql: &Sql,
+    options: &PostgresOptions,
+) -> Result<Option<Error>> {
     let remembered = match options.position.as_ref().map(|path| PositionFile::at(path).read()).transpose() {
         Ok(remembered) => remembered.flatten(),
         Err(error) if error.code() == LEDGER_WENT_BACK => return Ok(Some(error)),
         Err(error) => return Err(error),
     };
     let begun = row::query(&sql.position_begun).fetch_one(&mut *connection).await.map_err(translate)?;
-    let found = if row::get::<bool>(&begun, 0)? { Some(state(connection, sql).await?) } else { None };
+    let found = if row::only::<bool>(&begun)? { Some(state(connection, sql).await?) } else { None };
     Ok(Setback::of(remembered, found.as_ref()).map(Setback::error))
 }
 
@@ -145,15 +149,15 @@ pub(crate) async fn state(connection: &mut PgConnection, sql: &Sql) -> Result<Le
     let unreadable = || Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a stored generation cannot be read");
     let rows = row::query(&sql.generations).fetch_all(&mut *connection).await.map_err(translate)?;
     let generation = |found| -> Result<Generation> {
-        let bytes: &[u8] = row::get(found, 0)?;
+        let bytes: &[u8] = row::only(found)?;
         bytes.try_into().map(Generation).map_err(|_| unreadable())
     };
     let found = row::query(&sql.position).fetch_one(connection).await.map_err(translate)?;
     Ok(LedgerState {
         generations: rows.iter().map(generation).collect::<Result<_>>()?,
-        mark: u64::try_from(row::get::<i64>(&found, 0)?).unwrap_or(0),
-        at: row::time(&found, 1)?,
-        copied_at: row::get::<Option<i64>>(&found, 2)?.map(Timestamp::from_micros),
+        mark: u64::try_from(row::get::<i64>(&found, "mark")?).unwrap_or(0),
+        at: row::time(&found, "marked_at")?,
+        copied_at: row::get::<Option<i64>>(&found, "copied_at")?.map(Timestamp::from_micros),
     })
 }
 
@@ -166,7 +170,7 @@ pub(crate) async fn raise_mark(
 ) -> Result<u64> {
     let query = row::query(&sql.raise_mark).bind(i64::try_from(remembered).unwrap_or(0)).bind(now.as_micros());
     let found = query.fetch_one(connection).await.map_err(translate)?;
-    Ok(u64::try_from(row::get::<i64>(&found, 0)?).unwrap_or(0))
+    Ok(u64::try_from(row::only::<i64>(&found)?).unwrap_or(0))
 }
 
 /// Begins a generation; who and why where a person accepted the ledger.

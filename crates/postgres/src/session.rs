@@ -12,7 +12,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, PgConnection};
 
 use crate::error::translate;
-use crate::open::{Options, Statements};
+use crate::open::{PostgresOptions, Statements};
 use crate::sql::Sql;
 
 /// How this database is connected to, and whether statements may have names there.
@@ -24,7 +24,7 @@ pub(crate) struct Session {
 
 impl Session {
     /// Tries once whether a session is one's own.
-    pub(crate) async fn probe(connect: PgConnectOptions, options: Options) -> Result<Self> {
+    pub(crate) async fn probe(connect: PgConnectOptions, options: PostgresOptions) -> Result<Self> {
         let mark = format!("{:032x}", u128::from_be_bytes(options.random.bytes()));
         let lent = |connect, mark| Self { connect, named: Arc::new(AtomicBool::new(false)), mark };
         if options.statements == Statements::Unnamed {
@@ -46,7 +46,7 @@ impl Session {
     /// Looks at every further connection: one that was lent its session ends the naming for good.
     pub(crate) fn watch(
         &self,
-    ) -> impl for<'c> Fn(&'c mut PgConnection) -> onefold_core::ports::BoxFuture<'c, sqlx::Result<()>> + Send + Sync + 'static
+    ) -> impl for<'c> Fn(&'c mut PgConnection) -> onefold_core::port::BoxFuture<'c, sqlx::Result<()>> + Send + Sync + 'static
     {
         let (named, mark) = (Arc::clone(&self.named), self.mark.clone());
         move |connection| {
@@ -54,7 +54,7 @@ impl Session {
             Box::pin(async move {
                 if named.load(Ordering::Relaxed) && !began_with(connection, &mark).await? {
                     named.store(false, Ordering::Relaxed);
-                    tracing::warn!("a pooler lends sessions out: statements have no names from now on");
+                    tracing::warn!("a pooler shares sessions: prepared statements are unnamed from now on");
                 }
                 Ok(())
             })

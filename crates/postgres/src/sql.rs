@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use onefold_core::row::{ColumnType, expand};
 use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr};
+
+use crate::migrate;
 
 macro_rules! queries {
     ($($name:ident = $file:literal;)+) => {
@@ -24,15 +27,28 @@ macro_rules! queries {
     };
 }
 
-/// The statement with its tables in this schema. Only tables begin with `onefold_` in a statement, and a schema's
-/// name is checked before it comes here.
-fn qualified(sql: &'static str, schema: Option<&str>) -> SqlStr {
-    match schema {
-        None => sql.into_sql_str(),
-        Some(schema) => {
-            let sql: Arc<str> = sql.replace("onefold_", &format!("\"{schema}\".onefold_")).into();
-            AssertSqlSafe(sql).into_sql_str()
-        }
+/// The statement with its columns, and its tables in this schema. Only tables and functions begin with `onefold_` in a
+/// statement, and a schema's name is checked before it comes here.
+fn qualified(sql: &str, schema: Option<&str>) -> SqlStr {
+    let sql = with_columns(sql);
+    let sql: Arc<str> = match schema {
+        None => sql.into(),
+        Some(schema) => sql.replace("onefold_", &format!("\"{schema}\".onefold_")).into(),
+    };
+    AssertSqlSafe(sql).into_sql_str()
+}
+
+/// The statement with its lists of columns, and the functions that were made for them.
+pub(crate) fn with_columns(sql: &str) -> String {
+    expand(sql, type_name).replace("{version}", &migrate::newest().to_string())
+}
+
+/// What PostgreSQL calls what a column holds.
+fn type_name(holds: ColumnType) -> &'static str {
+    match holds {
+        ColumnType::Text => "text",
+        ColumnType::Number | ColumnType::Time => "bigint",
+        ColumnType::Hex | ColumnType::Bytes => "bytea",
     }
 }
 
@@ -73,6 +89,7 @@ queries! {
     notes_of = "ledger/notes_of";
     closed_incidents = "incident/closed_of";
     find_open_incident = "incident/find_open";
+    lock_subject = "incident/lock_subject";
     write_incident = "incident/write";
     list_incidents = "incident/list";
     incident_groups = "incident/groups";

@@ -4,29 +4,29 @@ use std::ops::{Deref, DerefMut};
 
 use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::persistence::rerun_after;
-use onefold_core::ports::Committed;
+use onefold_core::port::Committed;
 use onefold_core::{Error, Result};
 use sqlx::{PgConnection, SqlStr};
 
 use crate::Postgres;
-use crate::connected::InUse;
+use crate::connection::InUse;
 use crate::error::{leaves_commit_unknown, translate};
 
-/// A transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
-pub struct Tx {
+/// A transaction of the user's own. Dropped without [`PostgresTx::commit`], it leaves nothing behind.
+pub struct PostgresTx {
     store: Postgres,
     transaction: sqlx::Transaction<'static, sqlx::Postgres>,
     _in_use: InUse,
 }
 
-impl Tx {
+impl PostgresTx {
     /// Commits; the answer comes after the commit is durable.
     ///
     /// Where the answer is lost and an operation was performed in here with `once_in`, the ledger is asked for it on
     /// another connection, and the answer is certain. Else, or where the ledger cannot be asked either, the error is
     /// `COMMIT_UNKNOWN`. A transaction in which a statement failed, and whose error was not passed on, commits nothing
     /// and says so.
-    pub async fn commit(mut self) -> Result<()> {
+    pub async fn commit(mut self) -> Result<Committed<()>> {
         // To COMMIT itself a transaction in which a statement failed answers as if all were well; to this it does not.
         let performed = match performed_in(&mut self.transaction, &self.store.inner.sql.performed).await {
             Ok(performed) => performed,
@@ -36,14 +36,14 @@ impl Tx {
         let lost = match store.answered(async { Ok(transaction.commit().await) }).await {
             Ok(Ok(())) => {
                 store.inner.connected.commits.count();
-                return Ok(());
+                return Ok(Committed::after_commit(()));
             }
             Ok(Err(cause)) if !leaves_commit_unknown(&cause) => return Err(translate(cause)),
             Ok(Err(cause)) => translate(cause),
             Err(late) => late,
         };
         store.inner.connected.commits.count();
-        Box::pin(store.after_lost_commit(performed.as_deref(), lost)).await
+        Box::pin(store.after_lost_commit(performed.as_deref(), lost)).await.map(Committed::after_commit)
     }
 
     /// Takes everything back.
@@ -68,14 +68,14 @@ fn not_committed(cause: sqlx::Error) -> Error {
         .caused_by(cause)
 }
 
-impl Deref for Tx {
+impl Deref for PostgresTx {
     type Target = PgConnection;
     fn deref(&self) -> &PgConnection {
         &self.transaction
     }
 }
 
-impl DerefMut for Tx {
+impl DerefMut for PostgresTx {
     fn deref_mut(&mut self) -> &mut PgConnection {
         &mut self.transaction
     }
@@ -86,17 +86,17 @@ impl Postgres {
     ///
     /// Safe to cut short: the connection never goes back to the pool with a transaction open. Through `PgBouncer` in
     /// transaction mode, run statements with `.persistent(false)`.
-    pub async fn begin(&self) -> Result<Tx> {
+    pub async fn begin(&self) -> Result<PostgresTx> {
         let store = self.clone();
         let begun = Self::detached(async move { store.inner.connected.begin_users().await });
         let (transaction, in_use) = Box::pin(self.answered(begun)).await?;
-        Ok(Tx { store: self.clone(), transaction, _in_use: in_use })
+        Ok(PostgresTx { store: self.clone(), transaction, _in_use: in_use })
     }
 
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
     ///
     /// What may only happen after the commit takes the [`Committed`] token. A commit whose answer was lost is never run
-    /// again: see [`Tx::commit`].
+    /// again: see [`PostgresTx::commit`].
     pub async fn transaction<T>(&self, work: impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut runs = 1;
         loop {
@@ -113,7 +113,6 @@ impl Postgres {
     async fn run<T>(&self, work: &impl AsyncFn(&mut PgConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut transaction = self.begin().await?;
         let value = work(&mut transaction).await?;
-        transaction.commit().await?;
-        Ok(Committed::after_commit(value))
+        Ok(transaction.commit().await?.with(value))
     }
 }

@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::Result;
-use onefold_core::incident::{GroupKey, Incident, by_cause};
-use onefold_core::ports::{Announcement, IncidentEvent, Sink, Store};
+use onefold_core::incident::{GroupKey, Incident, SubjectSort, by_cause};
+use onefold_core::ledger::SideEffect;
+use onefold_core::port::{Announcement, IncidentEvent, Sink, Store};
 use tokio::task::JoinHandle;
 
 use crate::every::every;
-use crate::ledger::Ledger;
+use crate::ledger::handle::Ledger;
 use crate::meter;
 
 /// Incidents that are looked at in one go.
 const SLICE: usize = 1_000;
 /// How long one process has the turn; another takes it when this one is gone.
 const TURN_FOR: Duration = Duration::from_secs(30);
-/// Lines of one announcement; a crash that leaves a thousand incidents behind is no thousand lines.
+/// Lines of one announcement; a crash that leaves a thousand incidents behind does not write a thousand lines.
 const LINES_MAX: usize = 10;
 
 pub(crate) fn start<S: Store>(ledger: &Ledger<S>) -> JoinHandle<()> {
@@ -90,13 +91,14 @@ fn opened(incident: &Incident) {
         incident = %incident.id,
         error_code = incident.error_code.as_str(),
         category = incident.category.as_str(),
-        kind = incident.kind.as_str(),
-        operation_id = incident.operation_id.as_str(),
+        subject = incident.subject.sort.as_str(),
+        kind = incident.subject.kind.as_str(),
+        operation_id = operation_id(incident),
         business_key = incident.business_key.as_deref(),
         process_instance_key = incident.process_instance_key.as_deref(),
         element_id = incident.element_id.as_deref(),
         attempt = incident.attempts,
-        effect = incident.side_effect_status.as_str(),
+        effect = incident.side_effect_status.map(SideEffect::as_str),
         dependency = incident.dependency.as_deref(),
         runbook = &*incident.runbook,
         group = %incident.group,
@@ -104,14 +106,19 @@ fn opened(incident: &Incident) {
     );
 }
 
+fn operation_id(incident: &Incident) -> Option<&str> {
+    (incident.subject.sort == SubjectSort::Operation).then_some(&*incident.subject.id)
+}
+
 fn closed(incident: &Incident) {
-    // A person's name stands in the timeline, not in the log.
+    // A person's name is in the timeline, not in the log.
     let by = if incident.closed_by.as_deref() == Some("evidence") { "evidence" } else { "person" };
     tracing::info!(
         incident = %incident.id,
         error_code = incident.error_code.as_str(),
-        kind = incident.kind.as_str(),
-        operation_id = incident.operation_id.as_str(),
+        subject = incident.subject.sort.as_str(),
+        kind = incident.subject.kind.as_str(),
+        operation_id = operation_id(incident),
         closed_by = by,
         group = %incident.group,
         "incident closed"

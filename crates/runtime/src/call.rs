@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::call::Meaning as Judged;
+use onefold_core::call::{CallHealth, CallMeaning as Judged, CallOutcome, Promises, Sent, judge, of_io};
 use onefold_core::error::{Code, CodeName, DOWNSTREAM_REJECTED};
 use onefold_core::incident::Needs;
 use onefold_core::ledger::{Failure, Outcome, SideEffect};
@@ -14,50 +14,72 @@ use onefold_core::retry::Category;
 /// A timeout is not a failure: say [`CallFailure::unknown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallFailure {
-    pub(crate) meaning: Meaning,
-    failure: Failure,
+    pub(crate) meaning: FailureMeaning,
+    /// Boxed, so that a result with it stays small.
+    failure: Box<Failure>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Meaning {
+pub(crate) enum FailureMeaning {
     /// No byte left the process.
     NotSent,
     /// Sent, and surely not applied.
     NotApplied,
     /// The provider said no, for good.
     Final,
-    /// Nobody knows.
+    /// It is unknown.
     Unknown,
 }
 
 impl CallFailure {
-    fn new(meaning: Meaning, failure: Failure) -> Self {
-        Self { meaning, failure }
+    fn new(meaning: FailureMeaning, failure: Failure) -> Self {
+        Self { meaning, failure: Box::new(failure) }
     }
 
     /// No byte was sent: refused connection, name or TLS failure, open breaker. The claim is released.
     pub fn not_sent(category: Category) -> Self {
-        Self::new(Meaning::NotSent, Failure::technical(category, SideEffect::NotApplied))
+        Self::new(FailureMeaning::NotSent, Failure::technical(category, SideEffect::NotApplied))
     }
 
     /// It was sent and surely did not take hold: 401, 429, or what the provider promises.
     pub fn not_applied(category: Category) -> Self {
-        Self::new(Meaning::NotApplied, Failure::technical(category, SideEffect::NotApplied))
+        Self::new(FailureMeaning::NotApplied, Failure::technical(category, SideEffect::NotApplied))
     }
 
     /// The provider said no, for good: a business answer, recorded and replayed.
     pub fn rejected(code: Code) -> Self {
-        Self::new(Meaning::Final, Failure::business(code))
+        Self::new(FailureMeaning::Final, Failure::business(code))
     }
 
-    /// The request itself is broken and will never work: an incident for whoever owns the kind.
+    /// The request itself is broken and will never work: an incident for the owner of the kind.
     pub fn broken(category: Category) -> Self {
-        Self::new(Meaning::Final, Failure::technical(category, SideEffect::NotApplied))
+        Self::new(FailureMeaning::Final, Failure::technical(category, SideEffect::NotApplied))
     }
 
     /// It may or may not have taken hold: timeout or reset after sending, 5xx, an answer that cannot be read.
     pub fn unknown(category: Category) -> Self {
-        Self::new(Meaning::Unknown, Failure::technical(category, SideEffect::Unknown))
+        Self::new(FailureMeaning::Unknown, Failure::technical(category, SideEffect::Unknown))
+    }
+
+    /// What an HTTP status other than success means, from a dependency that promises nothing.
+    pub fn from_status(status: u16) -> Self {
+        Self::from_status_with(status, &Promises::default())
+    }
+
+    /// The same from a dependency that promises more, or less, for some statuses.
+    pub fn from_status_with(status: u16, promises: &Promises) -> Self {
+        Self::judged(&judge(CallOutcome::Status(status), Sent::Something, promises)).detail(format!("HTTP {status}"))
+    }
+
+    /// What a timeout means: not sent where nothing had left the process, and unknown otherwise.
+    pub fn from_timeout(sent: Sent) -> Self {
+        Self::judged(&judge(CallOutcome::Timeout, sent, &Promises::default()))
+    }
+
+    /// What an error of the system means; only a refused connection proves that nothing was sent.
+    pub fn from_io(error: &std::io::Error) -> Self {
+        let (happened, sent) = of_io(error.kind());
+        Self::judged(&judge(happened, sent, &Promises::default())).detail(error.to_string())
     }
 
     /// What a failed call means by [`onefold_core::call::judge`].
@@ -113,6 +135,11 @@ impl CallFailure {
         self
     }
 
+    /// What it says about the dependency that was called.
+    pub(crate) fn health(&self) -> CallHealth {
+        self.failure.category.map_or(CallHealth::Answered, CallHealth::of_category)
+    }
+
     /// Its code.
     pub fn code_name(&self) -> &CodeName {
         &self.failure.code
@@ -125,10 +152,10 @@ impl CallFailure {
     /// What is recorded of it; nothing where nothing was sent.
     pub(crate) fn outcome(self) -> Option<Outcome> {
         match self.meaning {
-            Meaning::NotSent => None,
-            Meaning::NotApplied => Some(Outcome::FailedRetryable(self.failure)),
-            Meaning::Final => Some(Outcome::FailedFinal(self.failure)),
-            Meaning::Unknown => Some(Outcome::Unknown(self.failure)),
+            FailureMeaning::NotSent => None,
+            FailureMeaning::NotApplied => Some(Outcome::FailedRetryable(*self.failure)),
+            FailureMeaning::Final => Some(Outcome::FailedFinal(*self.failure)),
+            FailureMeaning::Unknown => Some(Outcome::Unknown(*self.failure)),
         }
     }
 }
@@ -140,3 +167,18 @@ impl std::fmt::Display for CallFailure {
 }
 
 impl std::error::Error for CallFailure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clients_error_becomes_a_failure_without_a_table_of_ones_own() {
+        assert_eq!(CallFailure::from_status(429).meaning, FailureMeaning::NotApplied);
+        assert_eq!(CallFailure::from_status(503).meaning, FailureMeaning::Unknown);
+        assert_eq!(CallFailure::from_status(422).meaning, FailureMeaning::Final);
+        assert_eq!(CallFailure::from_timeout(Sent::Something).meaning, FailureMeaning::Unknown);
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(CallFailure::from_io(&refused).meaning, FailureMeaning::NotSent);
+    }
+}

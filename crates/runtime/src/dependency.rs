@@ -1,48 +1,37 @@
 //! What is called outside: a breaker, a bulkhead and a rate, declared once and shared by all who call it.
 //!
 //! A refusal comes before anything is sent, so a refused call has no effect and leaves nothing unknown.
-//! An outage costs in unknown outcomes the breaker's threshold, the calls under way when it opened and
+//! An outage costs in unknown outcomes the breaker's threshold, the calls in flight when it opened and
 //! one call per probe, not one per request.
 
 mod circuit;
-mod gate;
+mod limit_state;
 #[cfg(test)]
 mod model;
+pub(crate) mod outages;
 mod rate;
+mod registry;
+mod remote_permits;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use onefold_config::{DependencyDeclaration, StatusMeaning};
 use onefold_core::Error;
-use onefold_core::error::{BREAKER_OPEN, BULKHEAD_FULL, RATE_EXCEEDED};
-use onefold_core::ports::Clock;
+use onefold_core::call::{CallHealth, Promise, Promises};
+use onefold_core::error::{BREAKER_OPEN, BULKHEAD_FULL, DOWNSTREAM_REJECTED, RATE_EXCEEDED};
+use onefold_core::incident::{CallHistory, OutageState, UNAVAILABLE_FOR};
+use onefold_core::port::Clock;
+use onefold_core::retry::Category;
 
 use crate::meter;
-use gate::{End, Gate, Place};
+use limit_state::{CallEnd, LimitState, PermitGuard};
 
 pub(crate) use circuit::Position;
-pub use rate::Rate;
-
-/// What calls to a dependency are held to. The default holds them to nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// When calls stop for a while.
-    pub breaker: Option<Breaker>,
-    /// How many calls may be under way at once.
-    pub at_once_max: Option<usize>,
-    /// How many calls may begin in a time.
-    pub rate: Option<Rate>,
-}
-
-/// When calls stop for a while: after so many failures in a row, for so long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Breaker {
-    /// How many failures in a row open it; zero counts as one.
-    pub failures: u32,
-    /// How long nothing is called before one call probes.
-    pub open_for: Duration,
-}
+pub(crate) use registry::Dependencies;
+pub(crate) use remote_permits::RemotePermits;
 
 /// Something outside that is called, with its limits. Its clones share them.
 #[derive(Clone)]
@@ -52,18 +41,22 @@ pub struct Dependency {
 
 struct Shared {
     name: String,
+    limits: DependencyDeclaration,
     clock: Arc<dyn Clock>,
-    gate: Mutex<Gate>,
+    state: Mutex<LimitState>,
+    /// Since when its incident is known to be open.
+    reported: Mutex<Option<Duration>>,
 }
 
 impl Dependency {
     /// A dependency of this name, not called yet. The name is a label of its metrics: few names, no ids.
-    pub fn new(name: &str, limits: Limits, clock: Arc<dyn Clock>) -> Self {
-        let gate = Gate::new(limits);
-        if let Some(position) = gate.position() {
+    pub fn new(name: &str, limits: DependencyDeclaration, clock: Arc<dyn Clock>) -> Self {
+        let state = LimitState::new(&limits);
+        if let Some(position) = state.position() {
             meter::breaker(name, position);
         }
-        Self { shared: Arc::new(Shared { name: name.to_owned(), clock, gate: Mutex::new(gate) }) }
+        let (state, reported) = (Mutex::new(state), Mutex::default());
+        Self { shared: Arc::new(Shared { name: name.to_owned(), limits, clock, state, reported }) }
     }
 
     /// Its name.
@@ -71,24 +64,57 @@ impl Dependency {
         &self.shared.name
     }
 
-    /// Lets a call begin, or says why it may not. Whoever is refused has used up nothing.
+    /// What statuses of its answers mean, where that was declared.
+    pub fn answers(&self) -> &BTreeMap<u16, StatusMeaning> {
+        &self.shared.limits.answers
+    }
+
+    /// What it promises beyond what every caller must assume, for [`CallFailure::from_status_with`](crate::CallFailure).
+    pub fn promises(&self) -> Promises {
+        let promised = |promises: Promises, (status, meaning): (&u16, &StatusMeaning)| match meaning {
+            StatusMeaning::NotApplied => promises.with(*status, Promise::NotApplied(Category::DownstreamUnavailable)),
+            StatusMeaning::Unknown => promises.with(*status, Promise::Unknown),
+            StatusMeaning::Final => promises.with(*status, Promise::Business(DOWNSTREAM_REJECTED.name())),
+            // A success is not judged as a failure.
+            StatusMeaning::Applied => promises,
+        };
+        self.answers().iter().fold(Promises::default(), promised)
+    }
+
+    /// What its calls are held to.
+    pub(crate) fn limits(&self) -> &DependencyDeclaration {
+        &self.shared.limits
+    }
+
+    /// What calls have shown since its incident is open, and how long failures last until there is one.
+    pub(crate) fn look(&self, state: OutageState) -> (CallHistory, Duration) {
+        let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        *reported = match state {
+            OutageState::Unreported => None,
+            OutageState::Reported => Some(reported.unwrap_or_else(|| self.shared.clock.boot())),
+        };
+        let history = self.shared.state().history(*reported);
+        (history, self.shared.limits.unavailable_for.unwrap_or(UNAVAILABLE_FOR))
+    }
+
+    /// Lets a call begin, or says why it may not. A refused call has used up nothing.
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use onefold_runtime::{Because, Dependency, Limits, SystemClock};
+    /// use onefold_runtime::{Dependency, DependencyDeclaration, LimitReached, SystemClock};
     ///
-    /// let limits = Limits { at_once_max: Some(1), ..Limits::default() };
+    /// let limits = DependencyDeclaration { calls_max: Some(1), ..DependencyDeclaration::default() };
     /// let provider = Dependency::new("provider", limits, Arc::new(SystemClock));
-    /// let pass = provider.enter().unwrap();
-    /// assert_eq!(provider.enter().unwrap_err().because, Because::BulkheadFull);
-    /// pass.succeeded();
+    /// let permit = provider.enter().unwrap();
+    /// assert_eq!(provider.enter().unwrap_err().because, LimitReached::BulkheadFull);
+    /// permit.succeeded();
     /// assert!(provider.enter().is_ok());
     /// ```
-    pub fn enter(&self) -> Result<Pass, Refused> {
-        match self.shared.change(gate::Gate::enter) {
-            Ok(place) => {
+    pub fn enter(&self) -> Result<Permit, Refused> {
+        match self.shared.change(limit_state::LimitState::enter) {
+            Ok(guard) => {
                 meter::dependency_call_began(&self.shared.name);
-                Ok(Pass { shared: Arc::clone(&self.shared), place: Some(place) })
+                Ok(Permit { guard: Some((Arc::clone(&self.shared), guard)) })
             }
             Err(refused) => {
                 meter::dependency_refused(&self.shared.name, refused.because.as_str());
@@ -105,64 +131,87 @@ impl fmt::Debug for Dependency {
 }
 
 impl Shared {
-    /// Changes the gate, and shows where its breaker stands if it moved. Shown while nobody else can move it,
+    /// Changes the state, and shows its breaker's state if it changed. Shown while nobody else can move it,
     /// so that the last one shown is the last one there was.
-    fn change<T>(&self, change: impl FnOnce(&mut Gate, Duration) -> T) -> T {
-        let mut gate = self.gate();
-        let before = gate.position();
+    fn change<T>(&self, change: impl FnOnce(&mut LimitState, Duration) -> T) -> T {
+        let mut state = self.state();
+        let before = state.position();
         // A machine that slept has waited, too.
-        let changed = change(&mut gate, self.clock.boot());
-        let after = gate.position();
+        let changed = change(&mut state, self.clock.boot());
+        let after = state.position();
         if let Some(position) = after.filter(|_| after != before) {
             meter::breaker(&self.name, position);
         }
         changed
     }
 
-    fn gate(&self) -> MutexGuard<'_, Gate> {
-        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, LimitState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self, place: Place, end: End) {
-        self.change(|gate, now| gate.leave(place, end, now));
+    fn leave(&self, guard: PermitGuard, end: CallEnd) {
+        self.change(|state, now| state.leave(guard, end, now));
         meter::dependency_call_ended(&self.name);
     }
 }
 
 /// Permission for one call. Dropped without a word it counts neither as success nor as failure.
-#[must_use = "a pass that is dropped gives its place back at once"]
-pub struct Pass {
-    shared: Arc<Shared>,
-    place: Option<Place>,
+#[must_use = "a permit that is dropped frees its slot at once"]
+pub struct Permit {
+    guard: Option<(Arc<Shared>, PermitGuard)>,
 }
 
-impl Pass {
+impl Permit {
+    /// For a call to what has no limits.
+    pub(crate) const fn unlimited() -> Self {
+        Self { guard: None }
+    }
+
+    pub(crate) const fn is_unlimited(&self) -> bool {
+        self.guard.is_none()
+    }
+
+    /// The call ended.
+    pub fn ended(self, health: CallHealth) {
+        match health {
+            CallHealth::Answered => self.succeeded(),
+            CallHealth::Failed => self.failed(),
+            CallHealth::NotInvolved => drop(self),
+        }
+    }
+
+    /// There was no call after all: nothing is used up, neither the bulkhead nor the rate.
+    pub fn unused(mut self) {
+        self.end(CallEnd::Unused);
+    }
+
     /// The dependency answered.
     pub fn succeeded(mut self) {
-        self.end(End::Succeeded);
+        self.end(CallEnd::Succeeded);
     }
 
     /// The dependency failed: no connection, no answer, or an answer that says it is not well.
     pub fn failed(mut self) {
-        self.end(End::Failed);
+        self.end(CallEnd::Failed);
     }
 
-    fn end(&mut self, end: End) {
-        if let Some(place) = self.place.take() {
-            self.shared.leave(place, end);
+    fn end(&mut self, end: CallEnd) {
+        if let Some((shared, guard)) = self.guard.take() {
+            shared.leave(guard, end);
         }
     }
 }
 
-impl Drop for Pass {
+impl Drop for Permit {
     fn drop(&mut self) {
-        self.end(End::Neither);
+        self.end(CallEnd::Neither);
     }
 }
 
-impl fmt::Debug for Pass {
+impl fmt::Debug for Permit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pass").field("dependency", &self.shared.name).finish_non_exhaustive()
+        let dependency = self.guard.as_ref().map(|(shared, _)| &shared.name);
+        f.debug_struct("Permit").field("dependency", &dependency).finish_non_exhaustive()
     }
 }
 
@@ -170,23 +219,23 @@ impl fmt::Debug for Pass {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
     /// Which limit refused it.
-    pub because: Because,
+    pub because: LimitReached,
     /// When asking again makes sense.
     pub retry_after: Duration,
 }
 
 /// Which limit refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Because {
+pub enum LimitReached {
     /// Calls failed so often that there are none for a while.
     BreakerOpen,
-    /// As many calls are under way as may be.
+    /// As many calls are in flight as are allowed.
     BulkheadFull,
-    /// As many calls began in this time as may.
+    /// As many calls began in this time as are allowed.
     RateExceeded,
 }
 
-impl Because {
+impl LimitReached {
     /// The name of it in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -200,9 +249,9 @@ impl Because {
 impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         let (code, what) = match refused.because {
-            Because::BreakerOpen => (BREAKER_OPEN, "calls to the dependency failed, so it is left alone for a while"),
-            Because::BulkheadFull => (BULKHEAD_FULL, "as many calls to the dependency are under way as may be"),
-            Because::RateExceeded => (RATE_EXCEEDED, "as many calls to the dependency began as may in this time"),
+            LimitReached::BreakerOpen => (BREAKER_OPEN, "breaker open: recent calls to the dependency failed"),
+            LimitReached::BulkheadFull => (BULKHEAD_FULL, "bulkhead full: too many calls to the dependency in flight"),
+            LimitReached::RateExceeded => (RATE_EXCEEDED, "rate limit of the dependency exceeded"),
         };
         Self::new(code, what)
     }

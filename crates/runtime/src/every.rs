@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::ports::{BoxFuture, Store};
+use onefold_core::port::{BoxFuture, Store};
 use tokio::task::JoinHandle;
 
-use crate::ledger::Ledger;
+use crate::ledger::handle::Ledger;
 
 /// Calls `tick` every `interval`, until the last handle of the ledger is gone.
 pub(crate) fn every<S: Store>(

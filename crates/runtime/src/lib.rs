@@ -7,69 +7,68 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `ledger` | the handle: declares kinds, starts and stops |
-//! | `kind` | the typed declaration of a kind |
-//! | `operation` | one operation: claim it, perform it, or run it in a transaction |
-//! | `perform` | around an outside effect, typed: claim, perform, answer from the record |
-//! | `performing` | a grant at work in this process: detached, deadline, heartbeat, record |
-//! | `attempt` | what a closure is handed; `may_send` |
+//! | `ledger/builder` | opening: on which database, and how it runs |
+//! | `ledger/handle` | the handle: declares kinds, starts and stops |
+//! | `ledger/kind` | the typed declaration of a kind |
+//! | `ledger/claim_request` | the one place where a claim is built |
+//! | `ledger/operation` | one operation: claim it, perform it, or run it in a transaction |
+//! | `ledger/perform` | around an outside effect, typed: claim, perform, answer from the record |
+//! | `ledger/once` | inside the user's own transaction |
+//! | `ledger/running_attempt` | a grant at work in this process: detached, deadline, heartbeat, record |
+//! | `ledger/attempt` | what a closure is handed; `may_send` |
+//! | `ledger/lease_handle`, `ledger/remote` | a lease in the caller's hand, and callers outside the process |
+//! | `ledger/incidents` | what people see and decide |
+//! | `ledger/batcher` | one at a time outside, batches inside |
+//! | `ledger/recorder`, `ledger/journal` | outcomes that could not be recorded |
+//! | `ledger/sweeper`, `ledger/reconciler`, `ledger/pruner` | the loops |
+//! | `ledger/archive` | files of what was pruned |
 //! | `call` | what a failed call means |
+//! | `conflict` | what was read has changed since: compare and set, and run again |
 //! | `dependency` | what is called outside: breaker, bulkhead, rate |
-//! | `held` | a lease in the caller's hand |
-//! | `outside` | callers outside the process |
-//! | `front` | one at a time outside, batches inside |
-//! | `recorder`, `journal` | outcomes that could not be recorded |
-//! | `sweeper`, `reconciler`, `pruner` | the loops |
-//! | `archive` | files of what was pruned |
 //! | `announcer` | says that an incident was opened or closed |
 //! | `position` | remembers once a second how far the ledger has come |
 //! | `readiness` | whether an operation could be claimed now |
 //! | `every` | what these loops share |
 //! | `meter` | the metrics, each named once |
 //! | `settings` | every limit and interval |
+//! | `trace` | the trace that something belongs to, whatever carries it |
 //! | `system` | the system's clock and chance |
 
 mod announcer;
-mod archive;
-mod attempt;
 mod call;
+mod conflict;
 mod dependency;
 mod every;
-mod front;
-mod held;
-mod journal;
-mod kind;
 mod ledger;
 mod meter;
-mod once;
-mod operation;
-mod outside;
-mod perform;
-mod performing;
 mod position;
-mod pruner;
 mod readiness;
-mod reconciler;
-mod recorder;
 mod settings;
 mod shutdown;
-mod sweeper;
 mod system;
+pub mod trace;
 
-pub use archive::{ArchiveReading, DamagedLine, FileArchive, read_archive};
-pub use attempt::{Attempt, Quiet, TooLate};
 pub use call::CallFailure;
-pub use dependency::{Because, Breaker, Dependency, Limits, Pass, Rate, Refused};
-pub use held::{Claimed, HeldLease, Settled};
-pub use journal::{FileJournal, Journal, JournalEntry, Journaled};
-pub use kind::{Answer, Ask, Asked, Evidenced, IntoReconciler, Kind, Performs, Reconciler, Void};
-pub use ledger::{KindHandle, Ledger, Started};
+pub use conflict::{Commutative, CompareAndSet, retry_on_conflict, transition};
+pub use dependency::{Dependency, LimitReached, Permit, Refused};
+pub use ledger::archive::{ArchiveReading, DamagedLine, FileArchive, read_archive};
+pub use ledger::attempt::{Attempt, SendGuard, TooLate};
+pub use ledger::builder::LedgerBuilder;
+pub use ledger::claim_request::ClaimInput;
+pub use ledger::handle::{KindHandle, Ledger, StartupReport};
+pub use ledger::incidents::{DidNotHappen, Failed, Incidents, Settlement, TookHold};
+pub use ledger::journal::{FileJournal, Journal, JournalEntry, Journaled};
+pub use ledger::kind::{
+    Ask, IntoReconciler, Kind, PendingQuestion, PerformableClass, ProviderAnswer, Reconciler, Void, WithEvidence,
+};
+pub use ledger::lease_handle::{ClaimResult, LeaseHandle, RecordedStatus};
+pub use ledger::once::{Once, TransactionOutcome};
+pub use ledger::operation::Operation;
+pub use ledger::perform::{Performed, Rejection};
+pub use ledger::remote::RemoteClaim;
+pub use ledger::running_attempt::{AttemptReport, EffectResult, NoResult, RunningAttempt};
 pub use meter::{conflicted, processed, replayed};
-pub use once::{Once, Within};
-pub use operation::Operation;
-pub use outside::OutsideClaim;
-pub use perform::{Performed, Rejection};
-pub use performing::{Concluded, Ending, Performing, Silence, Taking};
+pub use onefold_config::{Breaker, DependencyDeclaration, Rate};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use system::{SystemClock, SystemRandom};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use onefold_core::error::{ALL, CodeName};
-use onefold_core::ledger::{Claim, Once, Outcome, Source};
+use onefold_core::ledger::{Claim, OnceDecision, Outcome, Source};
 use onefold_core::operation::KindName;
-use onefold_core::ports::{Entered, Step, StepAnswer};
+use onefold_core::port::{OnceEntry, Step, StepAnswer};
 use onefold_core::{Error, Result};
 
 use crate::dependency::Position;
@@ -42,12 +42,12 @@ fn claimed(kind: &KindName, source: Source, claim: &Claim) {
 }
 
 /// A transaction entered an operation: the same counts as those of a claim.
-pub(crate) fn entered(kind: &KindName, source: Source, entered: &Entered) {
+pub(crate) fn entered(kind: &KindName, source: Source, entered: &OnceEntry) {
     match entered {
-        Entered::Once(Once::Perform) => count_claim(kind, source, "granted", false),
-        Entered::Once(Once::Replay(_)) => replayed(source, kind),
-        Entered::Once(Once::Conflict) => conflicted(source, kind),
-        Entered::InFlight { .. } => count_claim(kind, source, "in_flight", true),
+        OnceEntry::Once(OnceDecision::Perform) => count_claim(kind, source, "granted", false),
+        OnceEntry::Once(OnceDecision::Replay(_)) => replayed(source, kind),
+        OnceEntry::Once(OnceDecision::Conflict) => conflicted(source, kind),
+        OnceEntry::InFlight { .. } => count_claim(kind, source, "in_flight", true),
     }
 }
 
@@ -141,7 +141,7 @@ pub fn processed(boundary: Source, kind: &KindName, took: Duration) {
         .record(took.as_secs_f64());
 }
 
-/// A dependency's breaker stands here now.
+/// The state of a dependency's breaker.
 pub(crate) fn breaker(dependency: &str, position: Position) {
     let value = match position {
         Position::Closed => 0.0,
@@ -157,7 +157,7 @@ pub(crate) fn dependency_refused(dependency: &str, because: &'static str) {
         .increment(1);
 }
 
-/// A call to a dependency is under way.
+/// A call to a dependency is in flight.
 pub(crate) fn dependency_call_began(dependency: &str) {
     gauge!("onefold_dependency_calls", "dependency" => dependency.to_owned()).increment(1.0);
 }

@@ -7,10 +7,10 @@ use onefold_core::error::{
     DATABASE_BUSY, DATABASE_CORRUPT, DATABASE_FULL, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE, LEDGER_WENT_BACK,
 };
 use onefold_core::ledger::Claim;
-use onefold_core::ports::{Clock, StepAnswer, Store};
+use onefold_core::port::{Clock, StepAnswer, Store};
 use onefold_core::{Error, Result};
 
-use crate::ledger::Ledger;
+use crate::ledger::handle::Ledger;
 
 /// A grant that was written this recently says that the next one can be written too.
 const FRESH_FOR: Duration = Duration::from_mins(1);
@@ -18,11 +18,11 @@ const FRESH_FOR: Duration = Duration::from_mins(1);
 /// How writing went lately.
 pub(crate) struct Writes {
     clock: Arc<dyn Clock>,
-    last: Mutex<Last>,
+    last: Mutex<LastWrite>,
 }
 
 #[derive(Default)]
-struct Last {
+struct LastWrite {
     /// When a grant or a probe was last written.
     wrote_at: Option<Duration>,
     /// Why the last write failed, if it did.
@@ -37,7 +37,7 @@ impl Writes {
     /// A write that takes room is durable.
     pub(crate) fn wrote(&self) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = Last { wrote_at: Some(self.clock.monotonic()), failed: None };
+        *last = LastWrite { wrote_at: Some(self.clock.monotonic()), failed: None };
     }
 
     /// A write failed because of the store.
@@ -46,7 +46,7 @@ impl Writes {
     }
 
     /// What an answer says of writing: a grant was written, a failure of the store was not; the rest tells nothing.
-    pub(crate) fn note(&self, answer: &Result<StepAnswer>) {
+    pub(crate) fn observe(&self, answer: &Result<StepAnswer>) {
         match answer {
             Ok(StepAnswer::Claim(Claim::Granted(_))) => self.wrote(),
             Err(error) if is_of_the_store(error) => self.failed(error),
@@ -73,7 +73,7 @@ impl<S: Store> Ledger<S> {
     /// The last grant tells; after a failed write, or where there was none for a minute, the store is asked to write
     /// something that takes room.
     pub async fn ready(&self) -> Result<()> {
-        let writes = self.inner.front.writes();
+        let writes = self.inner.batcher.writes();
         if writes.is_fresh() {
             return Ok(());
         }

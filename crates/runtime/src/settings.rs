@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::operation::Tenant;
-use onefold_core::ports::{Clock, Faults, NoFaults, Random};
+use onefold_core::port::{Clock, Faults, NoFaults, Random};
 
-use crate::journal::Journal;
+use crate::ledger::journal::Journal;
 use crate::system::{SystemClock, SystemRandom};
 
 /// How a ledger runs. `Settings::default()` is right for a service on one machine.

@@ -1,25 +1,25 @@
-//! Stopping: nothing new is granted, what is under way is recorded, the rest is left to its lease.
+//! Stopping: nothing new is granted, what is in flight is recorded, the rest is left to its lease.
 
 use std::time::Duration;
 
-use onefold_core::ports::Store;
+use onefold_core::port::Store;
 
-use crate::ledger::Ledger;
+use crate::ledger::handle::Ledger;
 
 /// How to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Let attempts under way end and record, for at most this long.
+    /// Let attempts in flight end and record, for at most this long.
     Drain {
         /// How long.
         within: Duration,
     },
-    /// Stop at once; attempts under way become whatever their policy says.
+    /// Stop at once; attempts in flight become whatever their policy says.
     Now,
 }
 
 impl<S: Store> Ledger<S> {
-    /// Stops: new claims are refused with `SHUTTING_DOWN`. Answers how many attempts were still under way.
+    /// Stops: new claims are refused with `SHUTTING_DOWN`. Answers how many attempts were still in flight.
     pub async fn shutdown(&self, how: Shutdown) -> usize {
         self.inner.running.send_modify(|running| running.stopping = true);
         self.inner.recorder.drain();

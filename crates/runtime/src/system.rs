@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onefold_core::Timestamp;
-use onefold_core::ports::{BoxFuture, Clock, Random};
+use onefold_core::port::{BoxFuture, Clock, Random};
 use rustix::time::{ClockId, clock_gettime};
 
 /// The system's clocks.

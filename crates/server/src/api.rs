@@ -11,15 +11,16 @@
 //! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
 //! | `pages` | error codes and runbooks, for anyone |
-//! | `gate` | who is let in |
-//! | `problem`, `problems` | every error; which operation answers which |
+//! | `admission` | who is let in |
+//! | `problem_response`, `documented_problems` | every error; which operation answers which |
 //! | `fields`, `names`, `choices` | how fields are read, and what the description says of them |
-//! | `unheard` | grants whose caller is gone |
+//! | `undelivered` | grants whose caller is gone |
 
+mod admission;
 mod choices;
 mod claims;
+mod documented_problems;
 pub(crate) mod fields;
-mod gate;
 mod grants;
 mod health;
 mod incidents;
@@ -27,8 +28,7 @@ mod names;
 mod openapi;
 mod operations;
 mod pages;
-mod problem;
-mod problems;
+mod problem_response;
 mod prune;
 mod records;
 mod shapes;
@@ -50,7 +50,7 @@ use onefold_http::ErrorsBase;
 use crate::app::App;
 use crate::identity::{Credentials, Identity, Permission};
 
-pub(crate) use gate::Gate;
+pub(crate) use admission::AdmissionRules;
 pub(crate) use shapes::hexadecimal;
 
 /// What every handler is handed.
@@ -100,13 +100,13 @@ pub(crate) fn need(who: &Identity, permission: Permission) -> Result<()> {
 pub(crate) fn served(
     api: &Shared,
     credentials: Arc<Credentials>,
-    gate: Gate,
+    gate: AdmissionRules,
     body_bytes_max: usize,
     errors_base: ErrorsBase,
 ) -> Router {
     let gate = Arc::new((gate, credentials));
     routes(api, body_bytes_max)
-        .layer(middleware::from_fn_with_state(gate, gate::guard))
+        .layer(middleware::from_fn_with_state(gate, admission::guard))
         .layer(onefold_http::catch_panics())
         .layer(middleware::from_fn_with_state(errors_base, onefold_http::correlate_with))
 }
@@ -125,6 +125,6 @@ fn routes(api: &Shared, body_bytes_max: usize) -> Router {
         .fallback(onefold_http::no_route)
         .method_not_allowed_fallback(onefold_http::no_method)
         .layer(DefaultBodyLimit::max(body_bytes_max))
-        .layer(middleware::from_fn(move |request, next| gate::announced(body_bytes_max, request, next)))
+        .layer(middleware::from_fn(move |request, next| admission::announced(body_bytes_max, request, next)))
         .with_state(Arc::clone(api))
 }

@@ -3,18 +3,18 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use onefold_core::declare::DeclaredKind;
-use onefold_core::effect::Terms;
+use onefold_config::{DeclaredKind, KindDeclaration, RetentionDeclaration};
+use onefold_core::effect::KindSpec;
 use onefold_core::error::KIND_MISMATCH;
 use onefold_core::operation::KindName;
-use onefold_core::ports::{Clock, Faults, NoFaults, Pinned, Share as _};
+use onefold_core::port::{Clock, Faults, NoFaults, Registry as _, StoredDeclaration};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::{FileJournal, Journal, Ledger, Settings, SystemClock};
 
 use crate::config::{Address, Config};
 use crate::database::{Creation, Database};
-use crate::declaration::Declaration;
-use crate::question;
+use crate::part::PartKinds;
+use crate::reconcile_http;
 
 /// The name under which the one server of an SQLite file runs. On PostgreSQL there are many, and none has a name: no
 /// connection that ends proves a process dead, so leases expire.
@@ -72,7 +72,7 @@ impl App {
             journal: journal.map(|journal| Arc::new(journal) as Arc<dyn Journal>),
             archive: config.archive.clone(),
             sweep_every: config.sweep_every,
-            announce_every: config.sweep_every.min(crate::serve::ANNOUNCE_EVERY),
+            announce_every: config.sweep_every.min(crate::api_server::ANNOUNCE_EVERY),
             prune_every: config.prune_every,
             faults,
             ..Settings::default()
@@ -82,30 +82,43 @@ impl App {
             configured: config.kinds.iter().map(|kind| kind.terms.kind.clone()).collect(),
             _files: files,
         };
-        for kind in &config.kinds {
-            app.declare_configured(kind)?;
+        app.ledger.redeclare_dependencies(&config.dependencies)?;
+        for (terms, reconciler) in Self::configured_kinds(config)? {
+            app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
         }
         app.declare_pinned().await?;
         Ok(app)
     }
 
-    fn declare_configured(&self, kind: &DeclaredKind) -> Result<()> {
-        let reconciler = question::of(kind.question.as_ref(), &kind.terms, None)?;
-        self.ledger.declare(kind.terms.clone(), reconciler).map(drop)
+    /// The kinds of a configuration, each with how its provider is asked.
+    pub(crate) fn configured_kinds(config: &Config) -> Result<PartKinds> {
+        let kind = |kind: &DeclaredKind| {
+            let reconciler = reconcile_http::of(kind.question.as_ref(), &kind.terms, None)?;
+            Ok((Arc::new(kind.terms.clone()), reconciler))
+        };
+        config.kinds.iter().map(kind).collect()
+    }
+
+    /// Puts kinds and dependencies in force as a configuration declares them now, all or none. A kind that it no longer
+    /// declares keeps its terms until the next start.
+    pub(crate) fn redeclare(&self, kinds: PartKinds, config: &Config) -> Result<()> {
+        // Whatever is wrong with a dependency was found when the configuration was read.
+        self.ledger.redeclare(kinds)?;
+        self.ledger.redeclare_dependencies(&config.dependencies)
     }
 
     async fn declare_pinned(&self) -> Result<()> {
-        for pinned in self.ledger.store().pinned().await? {
+        for pinned in self.ledger.store().declarations().await? {
             if self.configured.contains(&pinned.kind) {
                 continue;
             }
-            self.ledger.declare(Declaration::stored(&pinned.declaration)?.terms(pinned.kind)?, None)?;
+            self.declare_stored(&pinned)?;
         }
         Ok(())
     }
 
-    /// The terms of a kind; one that nobody knows is declared and pinned, if the claim brings a declaration.
-    pub(crate) async fn kind(&self, kind: &KindName, declaration: Option<&Declaration>) -> Result<Arc<Terms>> {
+    /// The terms of a kind; an unknown one is declared and pinned, if the claim brings a declaration.
+    pub(crate) async fn kind(&self, kind: &KindName, declaration: Option<&KindDeclaration>) -> Result<Arc<KindSpec>> {
         let known = match self.ledger.terms(kind) {
             Ok(known) => Some(known),
             // Another process on this database may have pinned it since.
@@ -115,25 +128,27 @@ impl App {
             (Some(known), None) => Ok(known),
             (Some(known), Some(declaration)) => agreed(known, declaration),
             (None, None) => self.ledger.terms(kind),
-            (None, Some(declaration)) => self.pin(kind, declaration).await,
+            (None, Some(declaration)) => self.declare_if_absent(kind, declaration).await,
         }
     }
 
-    async fn find_pinned(&self, kind: &KindName) -> Result<Option<Arc<Terms>>> {
-        let pinned = self.ledger.store().pinned().await?.into_iter().find(|pinned| pinned.kind == *kind);
+    async fn find_pinned(&self, kind: &KindName) -> Result<Option<Arc<KindSpec>>> {
+        let pinned = self.ledger.store().declarations().await?.into_iter().find(|pinned| pinned.kind == *kind);
         pinned.map(|pinned| self.declare_stored(&pinned)).transpose()
     }
 
-    fn declare_stored(&self, pinned: &Pinned) -> Result<Arc<Terms>> {
-        self.ledger.declare(Declaration::stored(&pinned.declaration)?.terms(pinned.kind.clone())?, None)
+    fn declare_stored(&self, pinned: &StoredDeclaration) -> Result<Arc<KindSpec>> {
+        let declared = KindDeclaration::stored(&pinned.declaration)?.check(pinned.kind.as_str())?;
+        self.ledger.declare(declared.terms, None)
     }
 
-    async fn pin(&self, kind: &KindName, declaration: &Declaration) -> Result<Arc<Terms>> {
+    async fn declare_if_absent(&self, kind: &KindName, declaration: &KindDeclaration) -> Result<Arc<KindSpec>> {
         // Checked, and counted against the limit of kinds, before it is written for ever.
-        let wanted = declaration.terms(kind.clone())?;
+        let wanted = declaration.check(kind.as_str())?.terms;
         self.ledger.may_declare(kind)?;
-        let pinned = Pinned { kind: kind.clone(), declaration: declaration.to_text().into(), at: SystemClock.now() };
-        let standing = self.ledger.store().pin(pinned).await?;
+        let pinned =
+            StoredDeclaration { kind: kind.clone(), declaration: declaration.to_text().into(), at: SystemClock.now() };
+        let standing = self.ledger.store().declare_if_absent(pinned).await?;
         let known = self.declare_stored(&standing)?;
         if *known == wanted { Ok(known) } else { agreed(known, declaration) }
     }
@@ -144,15 +159,19 @@ pub(crate) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// The terms that stand, unless a claim declares something else.
-fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
-    let said = declaration.terms(known.kind.clone())?;
-    let differs = if said.contract != known.contract {
+/// The declared terms, unless a claim declares something else.
+fn agreed(known: Arc<KindSpec>, declaration: &KindDeclaration) -> Result<Arc<KindSpec>> {
+    let said = declaration.check(known.kind.as_str())?.terms;
+    let differs = if !said.contract.permits_the_same(&known.contract) {
         Some(format!("{} with {}", known.contract.class(), known.contract.policy()))
     } else if declaration.deadline.is_some() && said.deadline_for != known.deadline_for {
         Some(format!("a deadline of {}", onefold_core::time::format_duration(known.deadline_for)))
     } else if declaration.lease.is_some() && said.lease_for != known.lease_for {
         Some(format!("a lease of {}", onefold_core::time::format_duration(known.lease_for)))
+    } else if declaration.fingerprint.is_some() && said.fingerprint != known.fingerprint {
+        Some(format!("comparing {}", known.fingerprint))
+    } else if declaration.retention != RetentionDeclaration::default() && said.retention != known.retention {
+        Some("another retention".to_owned())
     } else {
         None
     };
@@ -165,16 +184,22 @@ fn agreed(known: Arc<Terms>, declaration: &Declaration) -> Result<Arc<Terms>> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use onefold_core::effect::EffectClass;
+
     use super::*;
 
     #[test]
     fn a_claim_that_declares_another_lease_is_told_which_one_stands() {
-        let declared =
-            |lease: Option<&str>| Declaration { lease: lease.map(str::to_owned), ..Declaration::of("converging") };
-        let stands = Arc::new(declared(Some("1s")).terms(KindName::parse("k").unwrap()).unwrap());
-        let error = agreed(Arc::clone(&stands), &declared(Some("2s"))).unwrap_err();
+        let declared = |seconds: Option<u64>| KindDeclaration {
+            lease: seconds.map(Duration::from_secs),
+            ..KindDeclaration::of(EffectClass::Converging)
+        };
+        let stands = Arc::new(declared(Some(1)).check("k").unwrap().terms);
+        let error = agreed(Arc::clone(&stands), &declared(Some(2))).unwrap_err();
         assert_eq!((error.code(), error.detail()), (KIND_MISMATCH, "kind k is declared as a lease of 1s"));
-        assert!(agreed(Arc::clone(&stands), &declared(Some("1s"))).is_ok());
+        assert!(agreed(Arc::clone(&stands), &declared(Some(1))).is_ok());
         assert!(agreed(stands, &declared(None)).is_ok(), "what is left out is not compared");
     }
 }

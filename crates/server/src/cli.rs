@@ -7,14 +7,15 @@ use std::sync::Arc;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use onefold_core::error::UNEXPECTED;
-use onefold_core::ports::{Faults, NoFaults};
+use onefold_core::port::{Faults, NoFaults};
 use onefold_core::{Error, Result};
 
 use crate::commands::{
-    accept, archive, backup, completions, configuration, demo, errors, explain, gateway, incidents, migrate,
-    operations, prune, restore, run, serve, token,
+    accept, archive, backup, completions, configuration, errors, explain, gateway, incidents, migrate, operations,
+    prune, restore, run, serve, token,
 };
 use crate::config::Config;
+use crate::database::Database;
 use crate::exit::{Exit, complain};
 
 const AFTER_HELP: &str = "\
@@ -42,10 +43,10 @@ struct Cli {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "For every command")]
 pub(crate) struct Shared {
-    /// Configuration file; else the `onefold.toml` of this folder or of the next one above it that has one
+    /// Configuration file; by default the `onefold.toml` of this folder or of the next one above it that has one
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the ledger is: sqlite:onefold.db, or <postgres://db.internal/app>; a password belongs into
+    /// Where the ledger is: `sqlite:onefold.db` or `postgres://db.internal/app`; a password belongs in
     /// `ONEFOLD_DATABASE`
     #[arg(long, global = true, value_name = "URL")]
     database: Option<String>,
@@ -55,7 +56,7 @@ pub(crate) struct Shared {
     /// Where this machine keeps token and journal
     #[arg(long, global = true, value_name = "FOLDER")]
     data_dir: Option<String>,
-    /// A running server to speak to, such as <http://127.0.0.1:7070>
+    /// A running server to speak to, such as `http://127.0.0.1:7070`
     #[arg(long, global = true, value_name = "URL")]
     server: Option<String>,
     /// Where the token is
@@ -76,11 +77,11 @@ enum Command {
     /// Run a command once: a duplicate gets its recorded output
     Run(run::RunArgs),
     /// See the promise: the same requests through a naive worker, a table and Onefold
-    Demo(demo::DemoArgs),
+    Demo(onefold_demo::DemoArgs),
     #[command(hide = true)]
-    DemoProvider(demo::ProviderArgs),
+    DemoProvider(onefold_demo::ProviderArgs),
     #[command(hide = true)]
-    DemoWorker(demo::WorkerArgs),
+    DemoWorker(onefold_demo::WorkerArgs),
     /// Try a route of a running gateway
     Gateway(gateway::GatewayArgs),
     /// Look at operations
@@ -95,7 +96,7 @@ enum Command {
     Migrate(migrate::MigrateArgs),
     /// Copy the ledger into a file, while it is used
     Backup(backup::BackupArgs),
-    /// Put a backup where the ledger is to be
+    /// Restore a backup to where the ledger is
     Restore(restore::RestoreArgs),
     /// Accept a ledger that went back or was restored
     AcceptRestored(accept::AcceptArgs),
@@ -135,7 +136,7 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, faults: Arc<dyn F
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(told) => {
-            // Help goes to stdout and is no failure; a mistake goes to stderr and is.
+            // Help goes to stdout and is not a failure; a mistake goes to stderr and is.
             let _ = told.print();
             return ExitCode::from(u8::try_from(told.exit_code()).unwrap_or(2));
         }
@@ -143,12 +144,12 @@ pub fn run_with(arguments: impl IntoIterator<Item = OsString>, faults: Arc<dyn F
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(cause) => {
-            complain(&Error::new(UNEXPECTED, format!("the system gives no threads: {cause}")));
+            complain(&Error::new(UNEXPECTED, format!("the system cannot start threads: {cause}")));
             return Exit::Defect.into();
         }
     };
     let ended = runtime.block_on(carry_out(cli, faults));
-    // Reads that are still under way on other threads have nobody waiting for them.
+    // Reads that are still in flight on other threads have nobody waiting for them.
     runtime.shutdown_background();
     ended.unwrap_or_else(|error| {
         complain(&error);
@@ -161,9 +162,11 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     let command = command.unwrap_or_else(|| Command::Serve(serve::ServeArgs::default()));
     match command {
         // These need no configuration, and work with a broken one.
-        Command::Demo(args) => return demo::demo(args, shared.database.as_deref(), shared.json).await,
-        Command::DemoProvider(args) => return demo::provider(args).await,
-        Command::DemoWorker(args) => return demo::worker(args).await,
+        Command::Demo(args) => {
+            return onefold_demo::demo::<Database>(args, shared.database.as_deref(), shared.json).await;
+        }
+        Command::DemoProvider(args) => return onefold_demo::provider(args).await,
+        Command::DemoWorker(args) => return onefold_demo::worker::<Database>(args).await,
         Command::Errors(args) => return errors::errors(args, shared.json),
         Command::Archive(args) => return archive::archive(args, shared.json),
         Command::Explain(args) => return explain::explain(&args, shared.json),

@@ -13,22 +13,22 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::client::legacy::Client as Sockets;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor; // tidy: allow(the name is hyper's)
-use onefold_core::error::{ALL, CONFIGURATION_INVALID, Class, Code, SERVER_UNREACHABLE, UNEXPECTED};
-use onefold_core::ports::Faults;
+use onefold_core::error::{ALL, CONFIGURATION_INVALID, Code, ErrorClass, SERVER_UNREACHABLE, UNEXPECTED};
+use onefold_core::port::Faults;
 use onefold_core::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
 use crate::api::{self, Api};
+use crate::api_server::Discovery;
 use crate::app::{App, Opener};
 use crate::cli::Context;
 use crate::config::Config;
 use crate::database::Creation;
-use crate::exit::note;
+use crate::exit::inform;
 use crate::identity::{Identity, read_token};
 use crate::outcome_file;
-use crate::serve::Note;
 
 /// Bytes of an answer that are read.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -39,12 +39,12 @@ const ANSWER_WITHIN: Duration = Duration::from_mins(1);
 
 /// The ledger, wherever it is.
 pub(crate) struct Client {
-    way: Way,
+    way: Transport,
     /// Which ledger it is, for people.
     ledger: String,
 }
 
-enum Way {
+enum Transport {
     Server { sockets: Box<Sockets<HttpConnector, Body>>, url: String, token: String },
     Here { router: Router, app: Arc<App> },
 }
@@ -56,7 +56,7 @@ impl Client {
     pub(crate) async fn find(config: &Config, faults: &Arc<dyn Faults>, creation: Creation) -> Result<Self> {
         let client = Self::reach(config, faults, creation).await?;
         for waited in outcome_file::record_waiting(&client, &config.outcomes()).await {
-            note(&waited.to_string());
+            inform(&waited.to_string());
         }
         Ok(client)
     }
@@ -65,7 +65,7 @@ impl Client {
         if let Some(url) = &config.server {
             let url = url.trim_end_matches('/');
             if !url.starts_with("http://") {
-                return Err(Error::new(CONFIGURATION_INVALID, format!("{url:?} is no address of a server"))
+                return Err(Error::new(CONFIGURATION_INVALID, format!("{url:?} is not the address of a server"))
                     .hint("write http://127.0.0.1:7070"));
             }
             let token = config.token.clone().map_or_else(|| read_token(&config.token_file), Ok)?;
@@ -79,17 +79,17 @@ impl Client {
 
     fn to(url: String, token: String, ledger: String) -> Self {
         let sockets = Sockets::builder(TokioExecutor::new()).build(HttpConnector::new()); // tidy: allow(the name is hyper's)
-        Self { way: Way::Server { sockets: Box::new(sockets), url, token }, ledger }
+        Self { way: Transport::Server { sockets: Box::new(sockets), url, token }, ledger }
     }
 
     /// The living server of this database here, if there is one and its token can be read.
     async fn beside(config: &Config) -> Option<Self> {
-        let note = Note::read(&config.files.note)?;
+        let discovery = Discovery::read(&config.files.discovery)?;
         let token = config.token.clone().or_else(|| read_token(&config.token_file).ok())?;
-        let client = Self::to(note.url, token, config.ledger_named());
+        let client = Self::to(discovery.url, token, config.ledger_named());
         let health = tokio::time::timeout(HEALTH_WITHIN, client.get::<Value>("/health")).await.ok()?.ok()?;
         // Another server may have that address by now.
-        (health["instance"] == note.instance.as_str()).then_some(client)
+        (health["instance"] == discovery.instance.as_str()).then_some(client)
     }
 
     async fn here(config: &Config, faults: &Arc<dyn Faults>, creation: Creation) -> Result<Self> {
@@ -97,17 +97,17 @@ impl Client {
         Ok(Self::within(&Api::new(app, String::new(), None), config))
     }
 
-    /// The ledger of this process, for whoever owns its database.
+    /// The ledger of this process, for the owner of its database.
     pub(crate) fn within(api: &api::Shared, config: &Config) -> Self {
         let who = Identity { name: Arc::from(login_name()), ..Identity::owner() };
-        let way = Way::Here { router: api::here(api, who), app: Arc::clone(&api.app) };
+        let way = Transport::Here { router: api::here(api, who), app: Arc::clone(&api.app) };
         Self { way, ledger: config.ledger_named() }
     }
 
     /// Says which ledger was looked at, before what it shows; JSON has it as a field.
     pub(crate) fn announce(&self, context: &Context) {
         if !context.json {
-            note(&format!("ledger {}", self.ledger));
+            inform(&format!("ledger {}", self.ledger));
         }
     }
 
@@ -116,11 +116,11 @@ impl Client {
         &self.ledger
     }
 
-    /// The ledger in this process, where no server stands between.
+    /// The ledger in this process, if there is no server in between.
     pub(crate) fn app(&self) -> Option<&Arc<App>> {
         match &self.way {
-            Way::Here { app, .. } => Some(app),
-            Way::Server { .. } => None,
+            Transport::Here { app, .. } => Some(app),
+            Transport::Server { .. } => None,
         }
     }
 
@@ -140,7 +140,7 @@ impl Client {
             .map_err(|_| Error::new(SERVER_UNREACHABLE, format!("no answer within {} s", ANSWER_WITHIN.as_secs())))??;
         if status.is_success() {
             return serde_json::from_slice(&bytes).map_err(|cause| {
-                Error::new(SERVER_UNREACHABLE, "what answers there is no Onefold server of this version")
+                Error::new(SERVER_UNREACHABLE, "what answers there is not an Onefold server of this version")
                     .caused_by(cause)
             });
         }
@@ -155,12 +155,12 @@ impl Client {
             })
         };
         match &self.way {
-            Way::Here { router, .. } => {
+            Transport::Here { router, .. } => {
                 let request = built(request.uri(path).header(HOST, "here"), body)?;
                 let answer = router.clone().oneshot(request).await.map_err(|never| -> Error { match never {} })?;
                 read(answer).await
             }
-            Way::Server { sockets, url, token } => {
+            Transport::Server { sockets, url, token } => {
                 let request = request.uri(format!("{url}{path}")).header(AUTHORIZATION, format!("Bearer {token}"));
                 let answer = sockets.request(built(request, body)?).await.map_err(|cause| {
                     Error::new(SERVER_UNREACHABLE, format!("{url} does not answer{}", why(&cause))).caused_by(cause)
@@ -187,7 +187,7 @@ pub(crate) fn may_pass(error: &Error) -> bool {
     error.code() == SERVER_UNREACHABLE
         || matches!(
             error.code().descriptor().class,
-            Class::Dependency | Class::Contention | Class::Operational | Class::Process
+            ErrorClass::Dependency | ErrorClass::Contention | ErrorClass::Operational | ErrorClass::Process
         )
 }
 

@@ -5,7 +5,6 @@ pub(crate) mod archive;
 pub(crate) mod backup;
 pub(crate) mod completions;
 pub(crate) mod configuration;
-pub(crate) mod demo;
 pub(crate) mod errors;
 pub(crate) mod explain;
 pub(crate) mod gateway;

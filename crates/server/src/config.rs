@@ -1,32 +1,34 @@
 //! The configuration: defaults, then a TOML file, the environment, and flags, in rising order.
 
 mod address;
+mod data_dir;
 mod file;
-mod files;
+#[cfg(test)]
+mod guide;
 mod keys;
 mod layers;
 mod listen;
 mod search;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use onefold_core::declare::DeclaredKind;
+use onefold_config::{DeclaredKind, DependencyDeclaration, NotifyDeclaration};
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
 use onefold_http::ErrorsBase;
-use onefold_http::connection::ConnectionLimits;
-use onefold_http::gateway::ListenAt;
+use onefold_http::listen::ConnectionLimits;
+use onefold_http::listen::ListenAt;
 
 use crate::gateway::DeclaredGateway;
-use crate::notify::DeclaredNotify;
 use file::Declared;
 
-pub(crate) use address::{Address, Url};
-pub(crate) use files::Files;
+pub(crate) use address::Address;
+pub(crate) use data_dir::DataDir;
 pub(crate) use keys::KEYS;
 pub(crate) use layers::{Layers, Origin};
 
@@ -39,7 +41,7 @@ pub(crate) struct Config {
     /// Connections to PostgreSQL at most.
     pub(crate) database_connections: u32,
     /// What a server keeps on its own machine.
-    pub(crate) files: Files,
+    pub(crate) files: DataDir,
     pub(crate) listen: SocketAddr,
     /// Where a server is, for the commands that speak to one.
     pub(crate) server: Option<String>,
@@ -61,12 +63,14 @@ pub(crate) struct Config {
     pub(crate) prune_every: Duration,
     pub(crate) archive: Option<PathBuf>,
     pub(crate) kinds: Vec<DeclaredKind>,
+    /// What is called outside, by name.
+    pub(crate) dependencies: BTreeMap<String, DependencyDeclaration>,
     /// Where the gateway answers, if there is one.
     pub(crate) gateway_listen: ListenAt,
     /// The gateway, where the file has routes.
     pub(crate) gateway: Option<DeclaredGateway>,
     /// Who is told of incidents.
-    pub(crate) notify: Option<DeclaredNotify>,
+    pub(crate) notify: Option<NotifyDeclaration>,
     source: Source,
     /// Every value with its origin, as `onefold config` shows it.
     pub(crate) layers: Layers,
@@ -105,6 +109,11 @@ impl Config {
     /// Reads everything again, as it is now.
     pub(crate) fn again(&self) -> Result<Self> {
         Self::load(self.source.file.as_deref(), &self.source.flags)
+    }
+
+    /// The settings that differ in `next` and that a running server does not change.
+    pub(crate) fn needing_restart(&self, next: &Self) -> Vec<&'static str> {
+        self.layers.changed(&next.layers)
     }
 
     /// The ledger that these settings name, for people: where it is, and never its password.
@@ -166,7 +175,7 @@ impl Config {
     fn typed(layers: Layers, declared: Declared) -> Result<Self> {
         let database = Address::read(&layers)?;
         let schema = schema(&layers, &database)?;
-        let files = Files::of(&database, schema.as_deref(), layers.optional("data_dir"), layers.base());
+        let files = DataDir::of(&database, schema.as_deref(), layers.optional("data_dir"), layers.base());
         let token_file = layers.optional("token_file").map_or_else(|| files.token.clone(), PathBuf::from);
         Ok(Self {
             listen: layers.read("listen", &listen::WANTED, listen::address)?,
@@ -202,6 +211,7 @@ impl Config {
             files,
             gateway_listen: gateway_listen(&layers)?,
             kinds: declared.kinds,
+            dependencies: declared.dependencies,
             gateway: declared.gateway,
             notify: declared.notify,
             source: Source::default(),

@@ -11,10 +11,11 @@ use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
-use onefold_core::ports::{
-    Act, Announcement, BoxFuture, Contents, Counts, Due, Faults, Filter, Hold, IncidentEvent, IncidentFilter, Keep,
-    Listed, Look, Page, Pinned, PruneRequest, Pruned, Share, Sink, Step, StepAnswer, Store, SweepRequest, Swept, Tell,
-    Token,
+use onefold_core::port::{
+    Announcement, AnnouncementQueue, ApiToken, BoxFuture, Contents, Counts, DueQuestions, Faults, Filter,
+    IncidentEvent, IncidentFilter, IncidentWrite, InstallationLock, LedgerMaintenance, LedgerRead, LedgerWrite, Listed,
+    Page, PruneRequest, Pruned, Registry, Sink, Step, StepAnswer, Store, StoredDeclaration, SubjectChange,
+    SweepRequest, Swept,
 };
 use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
@@ -22,7 +23,7 @@ use onefold_runtime::{SystemClock, SystemRandom};
 use onefold_sqlite::Sqlite;
 
 use crate::config::{Address, Config};
-use crate::exit::note;
+use crate::exit::inform;
 
 /// A store. Cheap to clone; clones are the same one.
 #[derive(Debug, Clone)]
@@ -51,7 +52,7 @@ impl Creation {
 
 /// A migration that a database lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Missing {
+pub(crate) struct MissingMigration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
 }
@@ -62,7 +63,7 @@ impl Database {
         let new = may_open(config, &Self::contents(config).await?, creation)?;
         let opened = Self::connect(config, faults).await?;
         if new {
-            note(&format!("created a new ledger at {}", config.ledger()));
+            inform(&format!("created a new ledger at {}", config.ledger()));
         }
         Ok(opened)
     }
@@ -84,11 +85,11 @@ impl Database {
     async fn connect(config: &Config, faults: Arc<dyn Faults>) -> Result<Self> {
         let opened = match &config.database {
             Address::Sqlite(path) => {
-                let options = onefold_sqlite::Options { faults, ..sqlite_options() };
+                let options = onefold_sqlite::SqliteOptions { faults, ..sqlite_options() };
                 Box::pin(Sqlite::open(path, options)).await.map(Self::Sqlite)?
             }
             Address::Postgres(url) => {
-                let options = onefold_postgres::Options { faults, ..postgres_options(config) };
+                let options = onefold_postgres::PostgresOptions { faults, ..postgres_options(config) };
                 Box::pin(Postgres::open(url.secret(), options)).await.map(Self::Postgres).map_err(at_start)?
             }
         };
@@ -108,16 +109,16 @@ impl Database {
     }
 
     /// What opening it would migrate. Nothing is changed.
-    pub(crate) async fn missing_migrations(config: &Config) -> Result<Vec<Missing>> {
+    pub(crate) async fn missing_migrations(config: &Config) -> Result<Vec<MissingMigration>> {
         Ok(match &config.database {
             Address::Sqlite(path) => {
                 let missing = Sqlite::missing_migrations(path).await?;
-                missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
+                missing.iter().map(|one| MissingMigration { version: one.version, name: one.name }).collect()
             }
             Address::Postgres(url) => {
                 let missing = Postgres::missing_migrations(url.secret(), postgres_options(config)).await;
                 let missing = missing.map_err(at_start)?;
-                missing.iter().map(|one| Missing { version: one.version, name: one.name }).collect()
+                missing.iter().map(|one| MissingMigration { version: one.version, name: one.name }).collect()
             }
         })
     }
@@ -152,7 +153,7 @@ pub(crate) async fn finish_all() {
     }
 }
 
-/// A database that does not answer when it is opened: whoever starts a program has no id to try again with.
+/// A database that does not answer when it is opened: a program that starts has no id to try again with.
 fn at_start(error: Error) -> Error {
     let usual = DATABASE_UNAVAILABLE.descriptor().guide.safe_action;
     if error.code() == DATABASE_UNAVAILABLE && error.next_step() == usual {
@@ -161,16 +162,28 @@ fn at_start(error: Error) -> Error {
     error
 }
 
-pub(crate) fn sqlite_options() -> onefold_sqlite::Options {
-    onefold_sqlite::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+pub(crate) fn sqlite_options() -> onefold_sqlite::SqliteOptions {
+    onefold_sqlite::SqliteOptions::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
 }
 
-pub(crate) fn postgres_options(config: &Config) -> onefold_postgres::Options {
-    onefold_postgres::Options {
+pub(crate) fn postgres_options(config: &Config) -> onefold_postgres::PostgresOptions {
+    onefold_postgres::PostgresOptions {
         schema: config.schema.clone(),
         connections_max: config.database_connections,
         position: config.files.position(),
-        ..onefold_postgres::Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+        ..onefold_postgres::PostgresOptions::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()))
+    }
+}
+
+impl From<Sqlite> for Database {
+    fn from(store: Sqlite) -> Self {
+        Self::Sqlite(store)
+    }
+}
+
+impl From<Postgres> for Database {
+    fn from(store: Postgres) -> Self {
+        Self::Postgres(store)
     }
 }
 
@@ -186,27 +199,28 @@ macro_rules! handed_on {
     )*};
 }
 
-impl Act for Database {
+impl LedgerWrite for Database {
     handed_on! {
         act(steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
-        lanes() -> usize;
-        act_alone(step: &Step) -> Option<Result<StepAnswer>>;
+        batches_in_flight_max() -> usize;
+        act_inline(step: &Step) -> Option<Result<StepAnswer>>;
+        resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
+        append_audit(key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>>;
     }
 }
 
-impl Keep for Database {
+impl LedgerMaintenance for Database {
     handed_on! {
         sweep(request: SweepRequest) -> BoxFuture<'_, Result<Swept>>;
-        due(kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<Due>>;
-        take_due(kinds: Vec<KindName>, limit: usize, hold_for: Duration) -> BoxFuture<'_, Result<Due>>;
+        due(kinds: Vec<KindName>, limit: usize) -> BoxFuture<'_, Result<DueQuestions>>;
+        take_due(kinds: Vec<KindName>, limit: usize, hold_for: Duration) -> BoxFuture<'_, Result<DueQuestions>>;
         reconcile(answers: Vec<ReconcileRequest>) -> BoxFuture<'_, Result<Vec<Reconciled>>>;
-        resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;
         confirm_time() -> BoxFuture<'_, Result<Confirmation>>;
         prune(request: PruneRequest) -> BoxFuture<'_, Result<Pruned>>;
     }
 }
 
-impl Look for Database {
+impl LedgerRead for Database {
     handed_on! {
         find(keys: Vec<OperationKey>) -> BoxFuture<'_, Result<Vec<Option<Entry>>>>;
         list(filter: Filter, page: Page) -> BoxFuture<'_, Result<Listed<Entry>>>;
@@ -217,18 +231,17 @@ impl Look for Database {
     }
 }
 
-impl Share for Database {
+impl Registry for Database {
     handed_on! {
-        pinned() -> BoxFuture<'_, Result<Vec<Pinned>>>;
-        pin(kind: Pinned) -> BoxFuture<'_, Result<Pinned>>;
-        tokens() -> BoxFuture<'_, Result<Vec<Token>>>;
-        put_token(token: Token) -> BoxFuture<'_, Result<()>>;
+        declarations() -> BoxFuture<'_, Result<Vec<StoredDeclaration>>>;
+        declare_if_absent(kind: StoredDeclaration) -> BoxFuture<'_, Result<StoredDeclaration>>;
+        tokens() -> BoxFuture<'_, Result<Vec<ApiToken>>>;
+        put_token(token: ApiToken) -> BoxFuture<'_, Result<()>>;
         drop_token(name: String) -> BoxFuture<'_, Result<bool>>;
-        witness(key: OperationKey, note: Note) -> BoxFuture<'_, Result<()>>;
     }
 }
 
-impl Tell for Database {
+impl AnnouncementQueue for Database {
     handed_on! {
         take_turn(sink: Sink, holder: Arc<str>, hold_for: Duration) -> BoxFuture<'_, Result<bool>>;
         untold(sink: Sink, limit: usize) -> BoxFuture<'_, Result<Vec<(IncidentEvent, Incident)>>>;
@@ -238,11 +251,17 @@ impl Tell for Database {
     }
 }
 
+impl IncidentWrite for Database {
+    handed_on! {
+        change_incidents(changes: Vec<SubjectChange>) -> BoxFuture<'_, Result<()>>;
+    }
+}
+
 impl Store for Database {
     handed_on! {
         name() -> &'static str;
         keyring() -> Arc<Keyring>;
-        hold(installation: &str) -> Result<Hold>;
+        lock_installation(installation: &str) -> Result<InstallationLock>;
         remember() -> BoxFuture<'_, Result<()>>;
         probe() -> BoxFuture<'_, Result<()>>;
         finish() -> BoxFuture<'_, Result<()>>;

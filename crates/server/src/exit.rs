@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use onefold_core::Error;
 use onefold_core::error::{
-    COMMIT_UNKNOWN, CONFIGURATION_INVALID, Class, DECLARATION_INVALID, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN,
+    COMMIT_UNKNOWN, CONFIGURATION_INVALID, DECLARATION_INVALID, ErrorClass, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN,
     POLICY_NOT_ALLOWED,
 };
 
@@ -16,7 +16,7 @@ pub enum Exit {
     Done = 0,
     /// Refused by a rule or by the present state.
     Refused = 1,
-    /// What was given is malformed, or contradicts what stands.
+    /// What was given is malformed, or contradicts what is recorded.
     BadData = 65,
     /// There is no such thing.
     NotFound = 66,
@@ -32,7 +32,7 @@ pub enum Exit {
     NotAllowed = 77,
     /// The configuration is wrong.
     BadConfiguration = 78,
-    /// Nobody knows whether it took hold: do not repeat it.
+    /// It is unknown whether it took hold: do not repeat it.
     Unknown = 79,
     /// It was attempted, and what came of it is not in the ledger yet.
     NotRecorded = 80,
@@ -54,13 +54,15 @@ impl Exit {
             return Self::Unknown;
         }
         match error.code().descriptor().class {
-            Class::Validation | Class::Contract => Self::BadData,
-            Class::NotFound => Self::NotFound,
-            Class::DomainRule | Class::Conflict | Class::Duplicate | Class::OptimisticLock => Self::Refused,
-            Class::Contention => Self::TryLater,
-            Class::Dependency | Class::Process | Class::Operational => Self::Unavailable,
-            Class::Authorization => Self::NotAllowed,
-            Class::Bug => Self::Defect,
+            ErrorClass::Validation | ErrorClass::Contract => Self::BadData,
+            ErrorClass::NotFound => Self::NotFound,
+            ErrorClass::DomainRule | ErrorClass::Conflict | ErrorClass::Duplicate | ErrorClass::OptimisticLock => {
+                Self::Refused
+            }
+            ErrorClass::Contention => Self::TryLater,
+            ErrorClass::Dependency | ErrorClass::Process | ErrorClass::Operational => Self::Unavailable,
+            ErrorClass::Authorization => Self::NotAllowed,
+            ErrorClass::Bug => Self::Defect,
         }
     }
 }
@@ -77,7 +79,7 @@ pub(crate) fn complain(error: &Error) {
 }
 
 /// Says something beside the output, on stderr.
-pub(crate) fn note(text: &str) {
+pub(crate) fn inform(text: &str) {
     tell_line(&format!("({text})"));
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn tell_line(text: &str) {
     tell(&format!("{text}\n"));
 }
 
-/// Writes to stderr. Whoever read it may be gone, and there is nowhere else to say so.
+/// Writes to stderr. Its reader may be gone, and there is nowhere else to say so.
 fn tell(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

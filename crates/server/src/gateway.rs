@@ -2,7 +2,7 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `declare` | `[gateway]`, `[[route]]` and `[dependency]` as plain values; each mistake with its place |
+//! | `declare` | `[gateway]` and `[[route]]`, with addresses and paths as the gateway reads them |
 //! | `build` | declared routes as a table of the gateway |
 //! | `start` | listening, and reading the configuration again |
 
@@ -10,5 +10,5 @@ mod build;
 mod declare;
 mod start;
 
-pub(crate) use declare::{DeclaredCaller, DeclaredGateway, DeclaredRoute, read};
-pub(crate) use start::Running;
+pub(crate) use declare::{CheckedRoute, DeclaredGateway, read};
+pub(crate) use start::{NAME, start};

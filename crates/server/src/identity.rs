@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use onefold_core::error::{AUTHENTICATION_REQUIRED, CONFIGURATION_INVALID};
 use onefold_core::operation::Tenant;
-use onefold_core::ports::{Share as _, Store as _, Token};
+use onefold_core::port::{ApiToken, Registry as _, Store as _};
 use onefold_core::{Error, Result};
 use sha2::{Digest as _, Sha256};
 
@@ -81,7 +81,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Whoever may open the database's file.
+    /// Anyone who may open the database's file.
     pub(crate) fn owner() -> Self {
         Self { name: Arc::from("owner"), role: Role::Administrator, tenant: Tenant::default() }
     }
@@ -148,25 +148,25 @@ pub(crate) fn read_token(path: &Path) -> Result<String> {
 /// Every credential that is let in; looked up again each second, so that none needs a restart.
 pub(crate) struct Credentials {
     store: Database,
-    first: First,
-    known: Mutex<Known>,
+    first: FirstToken,
+    known: Mutex<TokenCache>,
 }
 
 /// Where the first token is.
-enum First {
+enum FirstToken {
     Given([u8; 32]),
     File(PathBuf),
 }
 
 #[derive(Default)]
-struct Known {
+struct TokenCache {
     at: Option<Instant>,
     by_digest: HashMap<[u8; 32], Identity>,
 }
 
 impl Credentials {
     pub(crate) fn new(store: Database, token: Option<&str>, file: &Path) -> Self {
-        let first = token.map_or_else(|| First::File(file.to_owned()), |token| First::Given(digest(token)));
+        let first = token.map_or_else(|| FirstToken::File(file.to_owned()), |token| FirstToken::Given(digest(token)));
         Self { store, first, known: Mutex::default() }
     }
 
@@ -182,19 +182,19 @@ impl Credentials {
     }
 
     async fn refresh(&self) -> Result<()> {
-        let fresh = |known: &Known| known.at.is_some_and(|at| at.elapsed() < REFRESH_EVERY);
+        let fresh = |known: &TokenCache| known.at.is_some_and(|at| at.elapsed() < REFRESH_EVERY);
         if fresh(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(());
         }
         let tokens = self.store.tokens().await?;
         let first = match &self.first {
-            First::Given(digest) => Some(*digest),
-            First::File(path) => read_token(path).ok().map(|token| digest(&token)),
+            FirstToken::Given(digest) => Some(*digest),
+            FirstToken::File(path) => read_token(path).ok().map(|token| digest(&token)),
         };
         let mut by_digest: HashMap<[u8; 32], Identity> =
             tokens.iter().filter_map(|token| Some((token.digest, identity(token)?))).collect();
         by_digest.extend(first.map(|digest| (digest, Identity::owner())));
-        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = Known { at: Some(Instant::now()), by_digest };
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = TokenCache { at: Some(Instant::now()), by_digest };
         Ok(())
     }
 
@@ -214,7 +214,7 @@ fn unidentified(what: &str) -> Error {
         .hint("send `Authorization: Bearer TOKEN`; `onefold token show` prints where the token is")
 }
 
-fn identity(token: &Token) -> Option<Identity> {
+fn identity(token: &ApiToken) -> Option<Identity> {
     Some(Identity { name: Arc::clone(&token.name), role: Role::parse(&token.role)?, tenant: token.tenant.clone() })
 }
 

@@ -10,36 +10,35 @@
 //! | `config` | defaults, file, environment, flags; each value with its origin |
 //! | `database` | the store: SQLite or PostgreSQL |
 //! | `app` | the ledger, opened; kinds declared and pinned |
-//! | `declaration` | a kind as its first claim declares it |
-//! | `question` | a provider asked over HTTP |
+//! | `reconcile_http` | a provider asked over HTTP |
 //! | `identity` | who calls, and what a role may do |
 //! | `api` | the ledger over HTTP |
-//! | `serve` | listening and draining |
+//! | `api_server` | serving and draining |
 //! | `gateway` | the reverse proxy: its configuration, start and reload |
 //! | `notify` | tells a webhook of incidents |
-//! | `measure` | where metrics are gathered |
+//! | `metrics` | where metrics are gathered |
 //! | `client` | how commands reach the ledger |
 //! | `outcome_file` | what a run could not record, until it is recorded |
 //! | `trace` | spans for a collector |
 //! | `table`, `log` | what people see |
 
 mod api;
+mod api_server;
 mod app;
 mod cli;
 mod client;
 mod commands;
 mod config;
 mod database;
-mod declaration;
 mod exit;
 mod gateway;
 mod identity;
 mod log;
-mod measure;
+mod metrics;
 mod notify;
 mod outcome_file;
-mod question;
-mod serve;
+mod part;
+mod reconcile_http;
 mod table;
 mod trace;
 

@@ -37,7 +37,7 @@ pub(crate) fn start(config: &Config, server: bool) -> Result<Option<Traces>> {
     Ok(traces)
 }
 
-/// Whether a text says how much is logged: a level, or levels of modules. A bare word that is no level would be taken for
+/// Whether a text says how much is logged: a level, or levels of modules. A bare word that is not a level would be taken for
 /// a module's name, and silence everything else.
 pub(crate) fn is_filter(text: &str) -> bool {
     let is_level = |word: &str| !word.is_empty() && word.parse::<LevelFilter>().is_ok() && word.parse::<u8>().is_err();
@@ -52,7 +52,7 @@ fn lines<S>(config: &Config) -> Box<dyn Layer<S> + Send + Sync>
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    // A log whose reader is gone is no reason to end.
+    // A log whose reader is gone is not a reason to end.
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).log_internal_errors(false);
     match config.log_format {
         LogFormat::Text => lines.with_ansi(std::io::stderr().is_terminal()).with_target(false).boxed(),

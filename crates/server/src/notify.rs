@@ -4,15 +4,12 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `declare` | reads `[notify]` |
 //! | `message` | what is sent, and its signature |
 //! | `pace` | how often a cause, and all of them, may be told |
 //! | `deliver` | sends, and waits longer after each failure |
 
-mod declare;
 mod deliver;
 mod message;
 mod pace;
 
-pub(crate) use declare::{DeclaredNotify, read};
-pub(crate) use deliver::start;
+pub(crate) use deliver::{NAME, start};

@@ -54,7 +54,7 @@ impl RecordCall {
             RecordVerb::Unknown => "unknown",
             RecordVerb::Release => "release",
         };
-        format!("/v1/operations/{}/{what}", crate::question::encoded(&self.operation))
+        format!("/v1/operations/{}/{what}", crate::reconcile_http::encoded(&self.operation))
     }
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct OutcomeFile {
 
 /// What became of a file that waited.
 #[derive(Debug)]
-pub(crate) enum Waited {
+pub(crate) enum OutcomeFileResult {
     /// The ledger has it.
     Recorded { operation: String },
     /// The ledger keeps it beside what it believes, or refuses it.
@@ -77,7 +77,7 @@ pub(crate) enum Waited {
     Damaged { file: PathBuf },
 }
 
-impl fmt::Display for Waited {
+impl fmt::Display for OutcomeFileResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Recorded { operation } => write!(f, "the outcome of an earlier run is recorded now: {operation}"),
@@ -123,7 +123,7 @@ impl OutcomeFile {
         if line.len() > RESERVED_BYTES {
             return Err(io::Error::new(
                 io::ErrorKind::FileTooLarge,
-                "the outcome is longer than the room taken for it",
+                "the outcome is longer than the space reserved for it",
             ));
         }
         line.resize(RESERVED_BYTES, b'\n');
@@ -158,7 +158,7 @@ impl OutcomeFile {
 }
 
 /// Records what dead runs left behind. A ledger that is away leaves them for the next time.
-pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited> {
+pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<OutcomeFileResult> {
     let mut waited = Vec::new();
     for path in waiting(prefix) {
         let Some(mut file) = unheld(&path) else { continue };
@@ -167,7 +167,7 @@ pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited
                 Err(error) if may_pass(&error) => return waited,
                 Ok(_) => {
                     let _ = std::fs::remove_file(&path);
-                    waited.push(Waited::Recorded { operation: call.operation });
+                    waited.push(OutcomeFileResult::Recorded { operation: call.operation });
                 }
                 Err(error) => {
                     if [LEASE_SUPERSEDED, OUTCOME_CONFLICT].contains(&error.code()) {
@@ -176,7 +176,7 @@ pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited
                     } else {
                         let _ = std::fs::rename(&path, path.with_extension("refused"));
                     }
-                    waited.push(Waited::Refused { operation: call.operation, error });
+                    waited.push(OutcomeFileResult::Refused { operation: call.operation, error });
                 }
             },
             // A run that died before it had an outcome: its lease expires, and the rule decides.
@@ -184,7 +184,7 @@ pub(crate) async fn record_waiting(client: &Client, prefix: &Path) -> Vec<Waited
             Err(_) => {
                 let file = path.with_extension("damaged");
                 let _ = std::fs::rename(&path, &file);
-                waited.push(Waited::Damaged { file });
+                waited.push(OutcomeFileResult::Damaged { file });
             }
         }
     }
@@ -269,6 +269,19 @@ mod tests {
         std::fs::write(&file, line(&call("x")).unwrap()).unwrap();
         std::os::unix::fs::symlink(&file, &link).unwrap();
         assert!(unheld(&link).is_none() && unheld(&file).is_some());
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("onefold.db.x.outcome");
+        std::fs::write(&file, line(&call("x")).unwrap()).unwrap();
+        assert!(unheld(&file).is_some());
+        // Nobody else can give a file away, or write to another user's.
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&file, Some(1), None).unwrap();
+            assert!(unheld(&file).is_none());
+        }
     }
 
     #[test]

@@ -13,12 +13,12 @@ use crate::exit::{Exit, complain};
 /// What a shell sees of a program whose reader went away.
 const READER_GONE: i32 = 141;
 
-/// Prints a part of a line; whoever reads us may have seen enough.
+/// Prints a part of a line; the reader may have seen enough.
 macro_rules! say {
     ($($text:tt)*) => { $crate::table::write(format_args!($($text)*)) };
 }
 
-/// Prints a line; whoever reads us may have seen enough.
+/// Prints a line; the reader may have seen enough.
 macro_rules! say_line {
     ($($text:tt)*) => { $crate::table::write(format_args!("{}\n", format_args!($($text)*))) };
 }

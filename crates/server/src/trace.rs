@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
-use onefold_http::trace::{self, Propagate};
+use onefold_runtime::trace::{self, Propagate};
 use opentelemetry::propagation::{Extractor, Injector, TextMapPropagator as _};
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
@@ -33,7 +32,7 @@ impl Traces {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let exporter = SpanExporter::builder().with_tonic().with_endpoint(endpoint).with_timeout(EXPORT_WITHIN).build();
         let exporter = exporter.map_err(|cause| {
-            Error::new(CONFIGURATION_INVALID, format!("otlp is {endpoint:?}, where no spans can be sent"))
+            Error::new(CONFIGURATION_INVALID, format!("otlp: {endpoint:?} is not the address of a collector"))
                 .hint("write the address of a collector that takes OTLP over gRPC, such as http://127.0.0.1:4317")
                 .caused_by(cause)
         })?;
@@ -63,38 +62,36 @@ struct W3c {
 }
 
 impl Propagate for W3c {
-    fn adopt(&self, span: &Span, headers: &HeaderMap) {
-        // A span that nobody records has no parent to set.
-        let _ = span.set_parent(self.propagator.extract(&Read(headers)));
+    fn adopt(&self, span: &Span, header: &dyn Fn(&str) -> Option<String>) {
+        let read = HeaderReader(self.propagator.fields().filter_map(|name| Some((name, header(name)?))).collect());
+        // A span that is not recorded has no parent to set.
+        let _ = span.set_parent(self.propagator.extract(&read));
     }
 
-    fn pass_on(&self, span: &Span, headers: &mut HeaderMap) {
-        self.propagator.inject_context(&span.context(), &mut Written(headers));
+    fn pass_on(&self, span: &Span, set: &mut dyn FnMut(&str, String)) {
+        self.propagator.inject_context(&span.context(), &mut HeaderWriter(set));
     }
 }
 
-struct Read<'a>(&'a HeaderMap);
+struct HeaderReader<'a>(Vec<(&'a str, String)>);
 
-impl Extractor for Read<'_> {
+impl Extractor for HeaderReader<'_> {
     fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).and_then(|value| value.to_str().ok())
+        self.0.iter().find(|(name, _)| *name == key).map(|(_, value)| value.as_str())
     }
 
     fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(HeaderName::as_str).collect()
+        self.0.iter().map(|(name, _)| *name).collect()
     }
 }
 
-struct Written<'a>(&'a mut HeaderMap);
+struct HeaderWriter<'a>(&'a mut dyn FnMut(&str, String));
 
-impl Injector for Written<'_> {
+impl Injector for HeaderWriter<'_> {
     fn set(&mut self, key: &str, value: String) {
-        let (name, value) = (HeaderName::try_from(key), HeaderValue::try_from(value));
         // An empty state is not worth a header.
-        if let (Ok(name), Ok(value)) = (name, value)
-            && !value.is_empty()
-        {
-            self.0.insert(name, value);
+        if !value.is_empty() {
+            (self.0)(key, value);
         }
     }
 }

@@ -104,17 +104,19 @@ CREATE TABLE onefold_incidents (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     tenant TEXT NOT NULL,
+    subject TEXT NOT NULL,
     kind TEXT NOT NULL,
-    operation_id TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
     group_key TEXT NOT NULL,
     error_code TEXT NOT NULL,
+    category TEXT NOT NULL,
     first_seen INTEGER NOT NULL,
     last_seen INTEGER NOT NULL,
     closed_at INTEGER,
     body TEXT NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX onefold_incidents_one_open ON onefold_incidents (tenant, kind, operation_id) WHERE closed_at IS NULL;
+CREATE UNIQUE INDEX onefold_incidents_one_open ON onefold_incidents (tenant, subject, kind, subject_id) WHERE closed_at IS NULL;
 CREATE INDEX onefold_incidents_group ON onefold_incidents (group_key) WHERE closed_at IS NULL;
 
 -- Shared by every process on this file: fingerprint keys, and the highest time anyone has seen.

@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use onefold_core::backup::{BackupSummary, ExistingLedger};
 use onefold_core::error::{BACKUP_REFUSED, DATABASE_CORRUPT, DATABASE_IN_USE, DATABASE_READ_ONLY};
-use onefold_core::persistence::backup::{BackupSummary, Existing};
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{opening, translate};
-use crate::hold::take_name;
-use crate::open::Options;
+use crate::installation_lock::take_name;
+use crate::open::SqliteOptions;
 use crate::position::{blocking, resolve, state};
 use crate::{Sqlite, sql};
 
 /// Told every now and then: bytes written so far, and about how many there will be.
-pub type Progress = Arc<dyn Fn(u64, u64) + Send + Sync>;
+pub type BackupProgress = Arc<dyn Fn(u64, u64) + Send + Sync>;
 
 /// How often progress is told.
 const TELL_EVERY: Duration = Duration::from_millis(100);
@@ -31,8 +31,8 @@ impl Sqlite {
     /// Copies the ledger, with whatever tables share its file, into a new file while it is used.
     ///
     /// Everything that was acknowledged before this was called is in it. The copy is checked, synced and only then
-    /// given its name; whoever starts on it must accept it first.
-    pub async fn backup(&self, to: &Path, existing: Existing, progress: Progress) -> Result<BackupSummary> {
+    /// given its name; before a server starts on it, a person must accept it.
+    pub async fn backup(&self, to: &Path, existing: ExistingLedger, progress: BackupProgress) -> Result<BackupSummary> {
         free_place(to, existing)?;
         self.raise_mark().await?;
         let (source, at, to) = (self.inner.resolved.clone(), self.inner.clock.now(), to.to_owned());
@@ -53,10 +53,15 @@ impl Sqlite {
         }
     }
 
-    /// Puts a backup where a ledger is to be. Whoever starts on it must accept it first.
+    /// Puts a backup where a ledger is to be. Before a server starts on it, a person must accept it.
     ///
     /// Refused while a process uses the ledger that is there. One that gives way is kept beside, under a name of its own.
-    pub async fn restore(from: &Path, to: &Path, options: Options, existing: Existing) -> Result<BackupSummary> {
+    pub async fn restore(
+        from: &Path,
+        to: &Path,
+        options: SqliteOptions,
+        existing: ExistingLedger,
+    ) -> Result<BackupSummary> {
         let (from, to) = (from.to_owned(), to.to_owned());
         blocking(move || {
             verify(&from)?;
@@ -81,7 +86,7 @@ pub(crate) fn seal(written: &Path, name: &Path, at: Timestamp) -> Result<BackupS
     let connection = open(written, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // One file is the whole copy.
     connection.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(())).map_err(translate)?;
-    connection.execute(sql::MARK_COPY, [at.as_micros()]).map_err(translate)?;
+    connection.execute(&sql::MARK_COPY, [at.as_micros()]).map_err(translate)?;
     drop(connection);
     let summary = verify(written)?;
     let file = File::open(written).map_err(|cause| unusable(written, cause))?;
@@ -115,7 +120,7 @@ pub(crate) fn verify(path: &Path) -> Result<BackupSummary> {
 /// The ledger's tables with their columns.
 pub(crate) fn columns(connection: &Connection) -> Result<BTreeMap<String, Vec<String>>> {
     let mut tables: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut statement = connection.prepare(sql::COLUMNS).map_err(translate)?;
+    let mut statement = connection.prepare(&sql::COLUMNS).map_err(translate)?;
     let found = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(translate)?;
     for row in found {
         let (table, column): (String, String) = row.map_err(translate)?;
@@ -144,11 +149,11 @@ pub(crate) fn new_file(name: &Path) -> Result<PathBuf> {
 }
 
 /// Refuses a name that is taken.
-pub(crate) fn free_place(name: &Path, existing: Existing) -> Result<()> {
-    if existing == Existing::Replace || !name.exists() {
+pub(crate) fn free_place(name: &Path, existing: ExistingLedger) -> Result<()> {
+    if existing == ExistingLedger::Replace || !name.exists() {
         return Ok(());
     }
-    Err(Error::new(BACKUP_REFUSED, format!("{} is there already", name.display()))
+    Err(Error::new(BACKUP_REFUSED, format!("{} exists already", name.display()))
         .hint("name another file, or replace it with --overwrite"))
 }
 
@@ -157,7 +162,7 @@ fn unusable(path: &Path, cause: std::io::Error) -> Error {
 }
 
 /// Makes way for a backup: nobody may use the ledger that is there, and it is kept under another name.
-fn set_aside(resolved: &Path, existing: Existing, now: Timestamp) -> Result<()> {
+fn set_aside(resolved: &Path, existing: ExistingLedger, now: Timestamp) -> Result<()> {
     let beside = |ending: &str| {
         let mut name = resolved.as_os_str().to_owned();
         name.push(ending);
@@ -166,7 +171,7 @@ fn set_aside(resolved: &Path, existing: Existing, now: Timestamp) -> Result<()> 
     if resolved.exists() {
         let _held = take_name(resolved, resolved, "server")?;
         let operations = used(resolved)?;
-        if operations > 0 && existing == Existing::Keep {
+        if operations > 0 && existing == ExistingLedger::Keep {
             let what = format!("{} holds a ledger with {operations} operations", resolved.display());
             return Err(Error::new(BACKUP_REFUSED, what)
                 .hint("restore to another place, or replace it with --replace; it is kept under another name"));

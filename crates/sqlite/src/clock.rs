@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use onefold_core::clock::{CONFIRM_FOR, ClockHistory, ClockLook, ClockWatch, JUMP_MAX};
-use onefold_core::ports::Clock;
+use onefold_core::port::Clock;
 use onefold_core::{Result, Timestamp};
 use rusqlite::Connection;
 
@@ -19,7 +19,7 @@ pub(crate) const LAG: Duration = Duration::from_secs(1);
 /// when that lasts.
 pub(crate) struct StoreClock {
     clock: Arc<dyn Clock>,
-    last: Mutex<Last>,
+    last: Mutex<LastReading>,
     /// What this process has seen of the system's time, for what is deleted by it.
     watch: Mutex<ClockWatch>,
     stored: AtomicI64,
@@ -28,7 +28,7 @@ pub(crate) struct StoreClock {
 }
 
 /// The last time that was given.
-struct Last {
+struct LastReading {
     at: Timestamp,
     /// What the clock that never goes back and counts sleep showed then.
     steady: Duration,
@@ -36,7 +36,7 @@ struct Last {
     jumped: Option<(Timestamp, Duration)>,
 }
 
-impl Last {
+impl LastReading {
     /// The time, given what both clocks show.
     fn next(&mut self, shown: Timestamp, steady: Duration) -> Timestamp {
         let gone_on = self.at.plus(steady.saturating_sub(self.steady));
@@ -64,7 +64,7 @@ impl StoreClock {
         let (now, steady) = (clock.now(), clock.boot());
         Self {
             clock,
-            last: Mutex::new(Last { at: highest.max(now), steady, jumped: None }),
+            last: Mutex::new(LastReading { at: highest.max(now), steady, jumped: None }),
             watch: Mutex::new(ClockWatch::begin(history, now, steady)),
             stored: AtomicI64::new(highest.as_micros()),
             last_commit: AtomicU64::new(u64::MAX),
@@ -91,7 +91,7 @@ impl StoreClock {
     pub(crate) fn raise(&self, seen: Timestamp) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if seen > last.at {
-            *last = Last { at: seen, steady: self.clock.boot(), jumped: None };
+            *last = LastReading { at: seen, steady: self.clock.boot(), jumped: None };
         }
         self.stored.fetch_max(seen.as_micros(), Ordering::Relaxed);
     }
@@ -131,19 +131,19 @@ impl StoreClock {
 /// What the file remembers of its time.
 pub(crate) fn clock_history(connection: &Connection) -> Result<ClockHistory> {
     let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<ClockHistory> {
-        let candidate: Option<i64> = row.get(1)?;
+        let candidate: Option<i64> = row.get("candidate")?;
         Ok(ClockHistory {
-            confirmed: Timestamp::from_micros(row.get(0)?),
+            confirmed: Timestamp::from_micros(row.get("confirmed")?),
             candidate: candidate.map(Timestamp::from_micros),
         })
     };
-    connection.query_row(sql::CLOCK_HISTORY, [], read).map_err(translate)
+    connection.query_row(&sql::CLOCK_HISTORY, [], read).map_err(translate)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onefold_core::ports::BoxFuture;
+    use onefold_core::port::BoxFuture;
 
     struct Fake(Mutex<(i64, u64)>);
 

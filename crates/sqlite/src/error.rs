@@ -16,7 +16,7 @@ pub(crate) fn translate(cause: rusqlite::Error) -> Error {
     let (code, detail) = named(extended);
     let tells_more = [PROGRAMMING_INVARIANT_VIOLATED, DATABASE_UNAVAILABLE].contains(&code);
     let detail = if tells_more { format!("{detail}: {cause}") } else { detail.to_owned() };
-    let error = Error::new(code, detail).stored_as(native(extended));
+    let error = Error::new(code, detail).native_code(native(extended));
     if let rusqlite::Error::SqliteFailure(_, Some(said)) = &cause
         && extended & 0xff == ffi::SQLITE_CONSTRAINT
     {
@@ -53,7 +53,7 @@ pub(crate) fn translate_sqlx(cause: sqlx::Error) -> Error {
     };
     let error = Error::new(code, detail).caused_by(cause);
     match extended {
-        Some(extended) => error.stored_as(native(extended)),
+        Some(extended) => error.native_code(native(extended)),
         None => error,
     }
 }
@@ -126,8 +126,8 @@ fn named(extended: i32) -> (Code, &'static str) {
         (ffi::SQLITE_BUSY_SNAPSHOT, _) => (RUN_AGAIN, "another connection wrote after this transaction had read"),
         (_, ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED) => (DATABASE_BUSY, "another connection holds the write transaction"),
         (_, ffi::SQLITE_READONLY) => (DATABASE_READ_ONLY, "the database does not allow writing"),
-        (_, ffi::SQLITE_FULL) => (DATABASE_FULL, "there is no room for the commit"),
-        (_, ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => (DATABASE_CORRUPT, "the file is damaged or no database"),
+        (_, ffi::SQLITE_FULL) => (DATABASE_FULL, "there is no disk space for the commit"),
+        (_, ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB) => (DATABASE_CORRUPT, "the file is damaged or not a database"),
         (
             _,
             ffi::SQLITE_IOERR | ffi::SQLITE_CANTOPEN | ffi::SQLITE_PROTOCOL | ffi::SQLITE_NOMEM | ffi::SQLITE_INTERRUPT,

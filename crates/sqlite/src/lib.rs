@@ -9,61 +9,59 @@
 //! | file | what it does |
 //! |---|---|
 //! | `open` | opens the file: limits, pragmas, migrations, keys |
+//! | `address` | what it is opened on: a path, or a pool on a file |
 //! | `position` | how far the ledger has come, and whether the file still is that ledger |
 //! | `backup` | a copy of the ledger, made and restored |
 //! | `rows` | a ledger of any store as rows of a backup |
 //! | `migrate` | which migrations a file has, and the missing ones |
-//! | `connected` | a connection that one thread at a time uses |
-//! | `act` | claim, record, renew, release: a batch in one commit |
-//! | `keep` | sweep, reconcile, resolve |
-//! | `prune` | retention and archive |
-//! | `look` | find, list, timeline, incidents |
-//! | `share` | pinned kinds, tokens, who looked |
-//! | `tell` | who was told of which incident |
-//! | `once`, `transaction` | the user's own transaction |
-//! | `write` | carries a transition out |
-//! | `row` | columns and entries |
+//! | `connection` | a connection that one thread at a time uses |
+//! | `ledger/write` | claim, record, renew, release: a batch in one commit |
+//! | `ledger/maintenance` | sweep, reconcile |
+//! | `ledger/prune` | retention and archive |
+//! | `ledger/read` | find, list, timeline, incidents |
+//! | `registry` | declarations of kinds, API tokens |
+//! | `announcements` | who was told of which incident |
+//! | `incidents` | incidents that are not about an operation |
+//! | `ledger/once`, `transaction` | the user's own transaction |
+//! | `ledger/transition` | carries a transition out |
+//! | `ledger/row` | columns and entries |
 //! | `clock` | the highest time seen |
 //! | `error` | result codes and the registry |
 
-mod act;
+mod address;
+mod announcements;
 mod backup;
 mod clock;
-mod connected;
+mod connection;
 mod error;
-mod hold;
-mod keep;
-mod look;
+mod incidents;
+mod installation_lock;
+mod ledger;
 mod migrate;
-mod once;
 mod open;
 mod position;
-mod prune;
-mod row;
+mod registry;
 mod rows;
-mod share;
 mod sql;
-mod tell;
 mod transaction;
-mod write;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
 
-pub use backup::Progress;
+pub use backup::BackupProgress;
 pub use error::fault;
-pub use migrate::Migration;
-pub use open::Options;
+pub use migrate::SqliteMigration;
+pub use open::SqliteOptions;
 pub use rows::{BackupReader, BackupWriter};
-pub use transaction::Tx;
+pub use transaction::SqliteTx;
 
 use clock::StoreClock;
-use connected::Connected;
-use onefold_core::persistence::Granted;
-use onefold_core::ports::Faults;
-use position::Track;
+use connection::SharedConnection;
+use onefold_core::ledger::GrantCache;
+use onefold_core::port::Faults;
+use position::PositionTracker;
 
 /// The embedded store. Cheap to clone; clones share the file.
 #[derive(Clone)]
@@ -76,20 +74,20 @@ struct Inner {
     /// Where the file really is, whatever name it was opened by.
     resolved: std::path::PathBuf,
     /// How far the ledger has come.
-    track: Track,
+    track: PositionTracker,
     /// The one connection that writes operations.
-    writer: Connected,
+    writer: SharedConnection,
     /// Reads do not wait for commits.
-    reader: Connected,
+    reader: SharedConnection,
     /// Connections for the user's own transactions.
     pool: sqlx::SqlitePool,
     /// One user transaction at a time waits for the file's write lock; the others wait in order.
     gate: Arc<tokio::sync::Semaphore>,
-    granted: Mutex<Granted>,
+    granted: Mutex<GrantCache>,
     clock: Arc<StoreClock>,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,
-    options: Options,
+    options: SqliteOptions,
 }
 
 impl Sqlite {

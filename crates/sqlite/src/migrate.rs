@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use onefold_core::error::DATABASE_TOO_NEW;
-use onefold_core::ports::Contents;
+use onefold_core::port::Contents;
 use onefold_core::{Error, Result, Timestamp};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -14,7 +14,7 @@ use crate::sql;
 
 /// One migration, in the order of its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Migration {
+pub struct SqliteMigration {
     /// Its number.
     pub version: i64,
     /// Its name.
@@ -23,14 +23,9 @@ pub struct Migration {
 }
 
 /// Every migration of this version.
-pub(crate) const MIGRATIONS: &[Migration] = &[
-    Migration { version: 1, name: "create_ledger", sql: include_str!("../migrations/0001_create_ledger.sql") },
-    Migration { version: 2, name: "create_shared", sql: include_str!("../migrations/0002_create_shared.sql") },
-    Migration { version: 3, name: "create_telling", sql: include_str!("../migrations/0003_create_telling.sql") },
-    Migration { version: 4, name: "create_position", sql: include_str!("../migrations/0004_create_position.sql") },
-];
+pub(crate) const MIGRATIONS: &[SqliteMigration] = onefold_core::migrations!(SqliteMigration);
 
-/// How long looking at a file waits for whoever is making it.
+/// How long looking at a file waits for the process that creates it.
 const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// A connection that folds no log in and deletes none when it is closed: a damaged one must not be lost by looking.
@@ -41,7 +36,7 @@ fn open_to_look(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// What a file lacks, without changing it. A file that is not there lacks everything.
-pub(crate) fn missing(path: &Path) -> Result<Vec<Migration>> {
+pub(crate) fn missing(path: &Path) -> Result<Vec<SqliteMigration>> {
     if !path.exists() {
         return Ok(MIGRATIONS.to_vec());
     }
@@ -59,10 +54,12 @@ pub(crate) fn contents(path: &Path) -> Result<Contents> {
     let look = || -> rusqlite::Result<Contents> {
         let connection = open_to_look(path)?;
         connection.busy_timeout(BUSY_WAIT)?;
-        if connection.table_exists(None, "onefold_migrations")? {
+        // One view for both questions: another process may create the ledger in between.
+        connection.execute_batch("BEGIN")?;
+        if connection.query_row(&sql::MIGRATIONS_BEGUN, [], |row| row.get(0))? {
             return Ok(Contents::Ledger);
         }
-        let mut statement = connection.prepare(sql::TABLES)?;
+        let mut statement = connection.prepare(&sql::TABLES)?;
         let tables: Vec<String> = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
         Ok(if tables.is_empty() { Contents::Nothing } else { Contents::OtherTables(tables) })
     };
@@ -71,7 +68,7 @@ pub(crate) fn contents(path: &Path) -> Result<Contents> {
 
 /// The newest migration of a file; one that this program does not know is refused.
 fn newest(connection: &Connection, path: &Path) -> Result<i64> {
-    let newest: i64 = connection.query_row(sql::MIGRATIONS, [], |row| row.get(0)).map_err(translate)?;
+    let newest: i64 = connection.query_row(&sql::MIGRATIONS, [], |row| row.get(0)).map_err(translate)?;
     let known = MIGRATIONS.last().map_or(0, |migration| migration.version);
     if newest > known {
         return Err(Error::new(
@@ -92,12 +89,12 @@ pub(crate) fn migrate(connection: &Connection, path: &Path, now: Timestamp) -> R
 }
 
 fn apply_missing(connection: &Connection, path: &Path, now: Timestamp) -> Result<()> {
-    connection.execute_batch(sql::MIGRATIONS_TABLE).map_err(|cause| opening(path, cause))?;
+    connection.execute_batch(&sql::MIGRATIONS_TABLE).map_err(|cause| opening(path, cause))?;
     let newest = newest(connection, path)?;
     for migration in MIGRATIONS.iter().filter(|migration| migration.version > newest) {
         connection.execute_batch(migration.sql).map_err(translate)?;
         connection
-            .execute(sql::ADD_MIGRATION, (migration.version, migration.name, now.as_micros()))
+            .execute(&sql::ADD_MIGRATION, (migration.version, migration.name, now.as_micros()))
             .map_err(translate)?;
     }
     Ok(())
@@ -105,6 +102,8 @@ fn apply_missing(connection: &Connection, path: &Path, now: Timestamp) -> Result
 
 #[cfg(test)]
 mod tests {
+    use onefold_core::row;
+
     use super::*;
 
     #[test]
@@ -113,6 +112,25 @@ mod tests {
         migrate(&connection, Path::new(":memory:"), Timestamp::default()).unwrap();
         for (file, sql) in sql::ALL {
             connection.prepare(sql).unwrap_or_else(|cause| panic!("{file}: {cause}"));
+        }
+    }
+
+    #[test]
+    fn every_column_of_the_schema_is_in_the_table_of_columns() {
+        let connection = Connection::open_in_memory().unwrap();
+        migrate(&connection, Path::new(":memory:"), Timestamp::default()).unwrap();
+        for (table, columns) in [
+            ("onefold_operations", &row::operation::ALL[..]),
+            ("onefold_attempts", &row::attempt::ALL),
+            ("onefold_notes", &row::note::ALL),
+            ("onefold_incidents", &row::incident::ALL),
+        ] {
+            let stored = "SELECT name FROM pragma_table_info(?1) WHERE name <> 'seq' ORDER BY 1";
+            let mut statement = connection.prepare(stored).unwrap();
+            let stored = statement.query_map([table], |row| row.get::<_, String>(0)).unwrap();
+            let mut known: Vec<_> = columns.iter().map(|column| column.name).collect();
+            known.sort_unstable();
+            assert_eq!(stored.map(rusqlite::Result::unwrap).collect::<Vec<_>>(), known, "{table}");
         }
     }
 
@@ -149,10 +167,31 @@ mod tests {
     }
 
     #[test]
+    fn a_ledger_that_is_being_created_is_never_taken_for_somebody_elses() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = folder.path().join(format!("{round}.db"));
+            let watched = path.clone();
+            let watching = std::thread::spawn(move || {
+                loop {
+                    match contents(&watched).unwrap() {
+                        Contents::Nothing => {}
+                        found @ (Contents::Ledger | Contents::OtherTables(_)) => return found,
+                    }
+                }
+            });
+            let connection = Connection::open(&path).unwrap();
+            connection.busy_timeout(BUSY_WAIT).unwrap();
+            migrate(&connection, &path, Timestamp::default()).unwrap();
+            assert_eq!(watching.join().unwrap(), Contents::Ledger, "round {round}");
+        }
+    }
+
+    #[test]
     fn migrating_twice_changes_nothing() {
         let connection = Connection::open_in_memory().unwrap();
         migrate(&connection, Path::new(":memory:"), Timestamp::from_micros(1)).unwrap();
-        connection.execute(sql::RAISE_CLOCK, [7]).unwrap();
+        connection.execute(&sql::RAISE_CLOCK, [7]).unwrap();
         let before = everything(&connection);
         assert!(before.iter().any(|row| row.contains("onefold_operations")), "{before:?}");
         migrate(&connection, Path::new(":memory:"), Timestamp::from_micros(2)).unwrap();

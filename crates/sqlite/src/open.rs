@@ -7,8 +7,8 @@ use std::time::Duration;
 use onefold_core::clock::{ClockHistory, JUMP_MAX};
 use onefold_core::error::{DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring};
-use onefold_core::persistence::position::Generation;
-use onefold_core::ports::{Clock, Contents, Faults, NoFaults, Random};
+use onefold_core::port::{Clock, Contents, Faults, NoFaults, Random};
+use onefold_core::position::Generation;
 use onefold_core::{Error, Result, Timestamp};
 use onefold_files::PositionFile;
 use rusqlite::{Connection, OpenFlags};
@@ -17,9 +17,9 @@ use sqlx::SqliteConnection;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::clock::{StoreClock, clock_history};
-use crate::connected::Connected;
+use crate::connection::SharedConnection;
 use crate::error::{naming, opening, translate};
-use crate::position::{self, Track};
+use crate::position::{self, PositionTracker};
 use crate::{Inner, Sqlite, migrate, sql};
 
 /// How often a file that is busy while it is opened is tried again.
@@ -27,7 +27,7 @@ const BUSY_LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a file is opened. Every limit has its unit.
 #[derive(Clone)]
-pub struct Options {
+pub struct SqliteOptions {
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Chance, for the installation's first key.
@@ -42,7 +42,7 @@ pub struct Options {
     pub begin_wait: Duration,
 }
 
-impl Options {
+impl SqliteOptions {
     /// The defaults, on this clock and this source of chance.
     pub fn new(clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Self {
         Self {
@@ -67,11 +67,19 @@ impl Sqlite {
     ///
     /// A file that cannot be written, is damaged, or comes from a newer version is refused with
     /// what to do about it, and left untouched.
-    pub async fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self> {
+    pub async fn open(path: impl Into<PathBuf>, options: SqliteOptions) -> Result<Self> {
         let path = path.into();
+        Box::pin(Self::open_with(SqliteConnectOptions::new().filename(&path), path, options)).await
+    }
+
+    /// The user's transactions run on connections with these options and what the ledger's promises need.
+    pub(crate) async fn open_with(
+        connect: SqliteConnectOptions,
+        path: PathBuf,
+        options: SqliteOptions,
+    ) -> Result<Self> {
         let opened = open_when_free(&path, &options).await?;
-        let connect = SqliteConnectOptions::new()
-            .filename(&path)
+        let connect = connect
             .create_if_missing(false)
             .synchronous(SqliteSynchronous::Full)
             .busy_timeout(options.busy_wait)
@@ -92,8 +100,8 @@ impl Sqlite {
             path,
             resolved: opened.resolved,
             track: opened.track,
-            writer: Connected::new(opened.writer),
-            reader: Connected::new(opened.reader),
+            writer: SharedConnection::new(opened.writer),
+            reader: SharedConnection::new(opened.reader),
             pool,
             granted: std::sync::Mutex::default(),
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
@@ -116,7 +124,7 @@ impl Sqlite {
     }
 
     /// The migrations that opening this file would apply. Nothing is changed.
-    pub async fn missing_migrations(path: impl Into<PathBuf>) -> Result<Vec<migrate::Migration>> {
+    pub async fn missing_migrations(path: impl Into<PathBuf>) -> Result<Vec<migrate::SqliteMigration>> {
         let path = path.into();
         tokio::task::spawn_blocking(move || migrate::missing(&path))
             .await
@@ -124,18 +132,18 @@ impl Sqlite {
     }
 }
 
-struct Opened {
+struct OpenState {
     writer: Connection,
     reader: Connection,
     keyring: Keyring,
     highest: Timestamp,
     history: ClockHistory,
     resolved: PathBuf,
-    track: Track,
+    track: PositionTracker,
 }
 
 /// Opens the file. SQLite does not always wait while another process makes, migrates or closes it, so we do.
-async fn open_when_free(path: &Path, options: &Options) -> Result<Opened> {
+async fn open_when_free(path: &Path, options: &SqliteOptions) -> Result<OpenState> {
     let give_up = options.clock.monotonic().saturating_add(options.busy_wait);
     let tries = options.busy_wait.as_millis() / BUSY_LOOK_EVERY.as_millis();
     for _ in 0..tries {
@@ -149,18 +157,18 @@ async fn open_when_free(path: &Path, options: &Options) -> Result<Opened> {
     open_once(path, options).await
 }
 
-async fn open_once(path: &Path, options: &Options) -> Result<Opened> {
+async fn open_once(path: &Path, options: &SqliteOptions) -> Result<OpenState> {
     let (path, options) = (path.to_owned(), options.clone());
     tokio::task::spawn_blocking(move || open_connections(&path, &options))
         .await
         .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "opening was cut short").caused_by(cause))?
 }
 
-fn open_connections(path: &Path, options: &Options) -> Result<Opened> {
+fn open_connections(path: &Path, options: &SqliteOptions) -> Result<OpenState> {
     connect_both(path, options).map_err(|error| naming(path, error))
 }
 
-fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
+fn connect_both(path: &Path, options: &SqliteOptions) -> Result<OpenState> {
     // Before anything is made: a ledger that is gone must not come back as an empty one.
     let resolved = position::resolve(path);
     if resolved.exists() {
@@ -184,17 +192,17 @@ fn connect_both(path: &Path, options: &Options) -> Result<Opened> {
         writer.pragma_update_and_check(None, "max_page_count", pages(bytes), |_| Ok(())).map_err(translate)?;
     }
     let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let track = Track::new(file, identity, present, &writer)?;
-    Ok(Opened { writer, reader, keyring, highest, history, resolved, track })
+    let track = PositionTracker::new(file, identity, present, &writer)?;
+    Ok(OpenState { writer, reader, keyring, highest, history, resolved, track })
 }
 
 /// The highest time seen, and what is known of the time. A highest time that is far ahead of the present, because the
 /// clock once was, comes back here.
 fn read_clock(writer: &Connection, now: Timestamp) -> Result<(Timestamp, ClockHistory)> {
-    let highest = || writer.query_row(sql::CLOCK, [], |row| row.get(0)).map(Timestamp::from_micros).map_err(translate);
+    let highest = || writer.query_row(&sql::CLOCK, [], |row| row.get(0)).map(Timestamp::from_micros).map_err(translate);
     let seen = highest()?;
     if seen > now.plus(JUMP_MAX) {
-        let lowered = writer.execute(sql::LOWER_CLOCK, [now.as_micros()]).map_err(translate)?;
+        let lowered = writer.execute(&sql::LOWER_CLOCK, [now.as_micros()]).map_err(translate)?;
         let follows = lowered > 0;
         tracing::warn!(highest = %seen, now = %now, follows, "the clock was ahead when the ledger was last used");
     }
@@ -202,7 +210,7 @@ fn read_clock(writer: &Connection, now: Timestamp) -> Result<(Timestamp, ClockHi
 }
 
 /// A connection that writes, on a migrated file with a key and a generation.
-fn make_ready(path: &Path, options: &Options) -> Result<(Connection, Keyring)> {
+fn make_ready(path: &Path, options: &SqliteOptions) -> Result<(Connection, Keyring)> {
     create_private(path)?;
     let writer = connect(path, options, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     migrate::migrate(&writer, path, options.clock.now())?;
@@ -219,7 +227,7 @@ fn make_ready(path: &Path, options: &Options) -> Result<(Connection, Keyring)> {
 }
 
 /// Begins a new generation of the ledger in this file, if it is not the one that was last seen.
-pub(crate) fn accept(path: &Path, options: &Options, who: &str, why: &str) -> Result<Option<Error>> {
+pub(crate) fn accept(path: &Path, options: &SqliteOptions, who: &str, why: &str) -> Result<Option<Error>> {
     let Some(refused) = position::setback(path, &position::resolve(path), options)? else {
         return Ok(None);
     };
@@ -231,7 +239,7 @@ pub(crate) fn accept(path: &Path, options: &Options, who: &str, why: &str) -> Re
             let now = options.clock.now();
             position::begin_generation(&writer, Generation(options.random.bytes()), now, Some((who, why)))?;
             position::raise_mark(&writer, remembered, now)?;
-            writer.execute(sql::ACCEPT_COPY, []).map(drop).map_err(translate)
+            writer.execute(&sql::ACCEPT_COPY, []).map(drop).map_err(translate)
         })?;
         let state = position::state(&writer)?;
         state.position().map_or(Ok(()), |position| file.accept(&position))
@@ -259,7 +267,7 @@ fn create_private(path: &Path) -> Result<()> {
     }
 }
 
-fn connect(path: &Path, options: &Options, flags: OpenFlags) -> Result<Connection> {
+fn connect(path: &Path, options: &SqliteOptions, flags: OpenFlags) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(|cause| opening(path, cause))?;
     let set = || -> rusqlite::Result<()> {
@@ -285,7 +293,7 @@ fn committed<T>(connection: &Connection, work: impl FnOnce() -> Result<T>) -> Re
     done.and_then(|value| ended.map(|()| value))
 }
 
-fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyring> {
+fn read_or_make_keys(connection: &Connection, options: &SqliteOptions) -> Result<Keyring> {
     let mut keys = read_keys(connection)?;
     let in_use = key_ids_in_use(connection)?;
     // A key in the place of one that is gone would make every duplicate a conflict.
@@ -294,9 +302,9 @@ fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyri
         secret[..16].copy_from_slice(&options.random.bytes());
         secret[16..].copy_from_slice(&options.random.bytes());
         let now = options.clock.now().as_micros();
-        connection.execute(sql::ADD_KEY, (1, secret, now)).map_err(translate)?;
+        connection.execute(&sql::ADD_KEY, (1, secret, now)).map_err(translate)?;
         // A new file: its time begins here.
-        connection.execute(sql::CONFIRM_TIME, (now, None::<i64>)).map_err(translate)?;
+        connection.execute(&sql::CONFIRM_TIME, (now, None::<i64>)).map_err(translate)?;
         keys = read_keys(connection)?;
     }
     Keyring::complete(keys, &in_use)
@@ -305,7 +313,7 @@ fn read_or_make_keys(connection: &Connection, options: &Options) -> Result<Keyri
 /// The keys that the oldest and the newest operations were made with; all of them would take a scan.
 fn key_ids_in_use(connection: &Connection) -> Result<Vec<KeyId>> {
     let read = || -> rusqlite::Result<Vec<KeyId>> {
-        let mut statement = connection.prepare(sql::KEY_IDS_IN_USE)?;
+        let mut statement = connection.prepare(&sql::KEY_IDS_IN_USE)?;
         let rows = statement.query_map([], |row| Ok(KeyId(row.get(0)?)))?;
         rows.collect()
     };
@@ -314,8 +322,8 @@ fn key_ids_in_use(connection: &Connection) -> Result<Vec<KeyId>> {
 
 fn read_keys(connection: &Connection) -> Result<Vec<FingerprintKey>> {
     let read = || -> rusqlite::Result<Vec<FingerprintKey>> {
-        let mut statement = connection.prepare(sql::KEYS)?;
-        let rows = statement.query_map([], |row| Ok(FingerprintKey::new(KeyId(row.get(0)?), row.get(1)?)))?;
+        let mut statement = connection.prepare(&sql::KEYS)?;
+        let rows = statement.query_map([], |row| Ok(FingerprintKey::new(KeyId(row.get("id")?), row.get("secret")?)))?;
         rows.collect()
     };
     read().map_err(translate)
@@ -324,7 +332,7 @@ fn read_keys(connection: &Connection) -> Result<Vec<FingerprintKey>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use onefold_core::ports::BoxFuture;
+    use onefold_core::port::BoxFuture;
 
     struct Still;
 
@@ -353,7 +361,8 @@ mod tests {
     fn the_writer_syncs_every_commit_and_writes_ahead() {
         let folder = tempfile::tempdir().unwrap();
         let opened =
-            open_connections(&folder.path().join("x.db"), &Options::new(Arc::new(Still), Arc::new(Still))).unwrap();
+            open_connections(&folder.path().join("x.db"), &SqliteOptions::new(Arc::new(Still), Arc::new(Still)))
+                .unwrap();
         let pragma = |name: &str| {
             opened.writer.pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0)).unwrap()
         };

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use onefold_core::error::{DATABASE_ALIASED, DATABASE_UNAVAILABLE, LEDGER_WENT_BACK};
-use onefold_core::persistence::position::{Generation, LedgerState, Position, Setback};
+use onefold_core::position::{Generation, LedgerState, Position, Setback};
+use onefold_core::row::Cell;
 use onefold_core::{Error, Result, Timestamp};
 use onefold_files::PositionFile;
 use rusqlite::config::DbConfig;
@@ -14,30 +15,29 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::clock::StoreClock;
 use crate::error::{opening, translate};
-use crate::open::Options;
-use crate::row::Cell;
-use crate::write::{execute, in_transaction, query};
+use crate::ledger::transition::{execute, in_transaction, query};
+use crate::open::SqliteOptions;
 use crate::{Sqlite, sql};
 
 /// How long a stopping process waits for those who still read the log.
 const FOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// What a process knows of the ledger's position.
-pub(crate) struct Track {
+pub(crate) struct PositionTracker {
     file: PositionFile,
     /// Device and inode of the database file that was opened.
     identity: (u64, u64),
     generation: Generation,
     /// The database as it was when the ledger was opened.
-    opened: Seen,
-    seen: Mutex<Seen>,
+    opened: MarkedState,
+    seen: Mutex<MarkedState>,
     /// Set once the database under this process is no longer the one it opened.
     refused: OnceLock<Error>,
 }
 
 /// The database as this process last marked it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Seen {
+struct MarkedState {
     mark: u64,
     /// Changes when other connections commit.
     data_version: i64,
@@ -45,13 +45,13 @@ struct Seen {
     changes: u64,
 }
 
-impl Seen {
+impl MarkedState {
     fn of(writer: &Connection, mark: u64) -> Result<Self> {
         Ok(Self { mark, data_version: data_version(writer)?, changes: writer.total_changes() })
     }
 }
 
-impl Track {
+impl PositionTracker {
     pub(crate) fn new(
         file: PositionFile,
         identity: (u64, u64),
@@ -59,8 +59,8 @@ impl Track {
         writer: &Connection,
     ) -> Result<Self> {
         // What others wrote before is not marked for sure, so the first look finds a change.
-        let seen = Mutex::new(Seen { mark: position.mark, ..Seen::default() });
-        let opened = Seen::of(writer, position.mark)?;
+        let seen = Mutex::new(MarkedState { mark: position.mark, ..MarkedState::default() });
+        let opened = MarkedState::of(writer, position.mark)?;
         Ok(Self { file, identity, generation: position.generation, opened, seen, refused: OnceLock::new() })
     }
 
@@ -81,7 +81,7 @@ impl Track {
         let state = state(connection)?;
         let generation = self.same_ledger(&state, seen.mark)?;
         let own = connection.total_changes() != seen.changes;
-        // Where somebody else has raised the mark since, whoever writes after that raises it again.
+        // Where somebody else has raised the mark since, the next writer raises it again.
         let unmarked = data_version != seen.data_version && state.mark == seen.mark;
         if !own && !unmarked {
             (seen.mark, seen.data_version) = (state.mark, data_version);
@@ -91,7 +91,7 @@ impl Track {
             raise_mark(connection, 0, now)?;
             Ok((read_position(connection)?.mark, now, self::data_version(connection)?))
         })?;
-        *seen = Seen { mark, data_version, changes: connection.total_changes() };
+        *seen = MarkedState { mark, data_version, changes: connection.total_changes() };
         Ok(Some(Position { generation, mark, at }))
     }
 
@@ -134,7 +134,7 @@ impl Sqlite {
         blocking(move || {
             inner.track.check()?;
             inner.writer.call_here(|connection| {
-                [sql::TAKE_ROOM, sql::GIVE_ROOM_BACK].into_iter().try_for_each(|statement| {
+                [&sql::TAKE_ROOM, &sql::GIVE_ROOM_BACK].into_iter().try_for_each(|statement| {
                     in_transaction(connection, &inner.clock, |connection, _| {
                         execute(connection, statement, []).map(drop)
                     })
@@ -148,7 +148,7 @@ impl Sqlite {
     pub(crate) async fn fold(&self) -> Result<()> {
         // A command that only looked writes nothing.
         let opened = self.inner.track.opened;
-        if self.inner.writer.call(move |connection| Ok(Seen::of(connection, opened.mark)? != opened)).await? {
+        if self.inner.writer.call(move |connection| Ok(MarkedState::of(connection, opened.mark)? != opened)).await? {
             self.raise_mark().await?;
         }
         let inner = Arc::clone(&self.inner);
@@ -172,7 +172,12 @@ impl Sqlite {
     /// A person accepts the ledger in this file as it is: a new generation begins, with who and why.
     ///
     /// Answers with what was wrong with it; nothing is changed where nothing was.
-    pub async fn accept(path: impl Into<PathBuf>, options: Options, who: &str, why: &str) -> Result<Option<Error>> {
+    pub async fn accept(
+        path: impl Into<PathBuf>,
+        options: SqliteOptions,
+        who: &str,
+        why: &str,
+    ) -> Result<Option<Error>> {
         let (path, who, why) = (path.into(), who.to_owned(), why.to_owned());
         blocking(move || crate::open::accept(&path, &options, &who, &why)).await
     }
@@ -196,7 +201,7 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
 }
 
 /// What is wrong with the ledger in this file, if anything is. The file and its log are left as they are.
-pub(crate) fn setback(path: &Path, resolved: &Path, options: &Options) -> Result<Option<Error>> {
+pub(crate) fn setback(path: &Path, resolved: &Path, options: &SqliteOptions) -> Result<Option<Error>> {
     let remembered = match PositionFile::beside(resolved).read() {
         Ok(remembered) => remembered,
         Err(error) if error.code() == LEDGER_WENT_BACK => return Ok(Some(error)),
@@ -216,7 +221,7 @@ fn wal_has_content(resolved: &Path) -> bool {
 }
 
 /// The ledger's own account of itself, through a connection that folds nothing and deletes nothing when it is closed.
-fn look(path: &Path, options: &Options) -> Result<Option<LedgerState>> {
+fn look(path: &Path, options: &SqliteOptions) -> Result<Option<LedgerState>> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let failed = |cause| opening(path, cause);
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -229,7 +234,7 @@ fn look(path: &Path, options: &Options) -> Result<Option<LedgerState>> {
 }
 
 pub(crate) fn state(connection: &Connection) -> Result<LedgerState> {
-    let generations = query(connection, sql::GENERATIONS, [], |row| row.get(0).map(Generation).map_err(translate))?;
+    let generations = query(connection, &sql::GENERATIONS, [], |row| row.get(0).map(Generation).map_err(translate))?;
     Ok(LedgerState { generations, ..read_position(connection)? })
 }
 
@@ -237,18 +242,18 @@ fn read_position(connection: &Connection) -> Result<LedgerState> {
     let read = |row: &rusqlite::Row<'_>| -> rusqlite::Result<LedgerState> {
         Ok(LedgerState {
             generations: Vec::new(),
-            mark: u64::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
-            at: Timestamp::from_micros(row.get(1)?),
-            copied_at: row.get::<_, Option<i64>>(2)?.map(Timestamp::from_micros),
+            mark: u64::try_from(row.get::<_, i64>("mark")?).unwrap_or(0),
+            at: Timestamp::from_micros(row.get("marked_at")?),
+            copied_at: row.get::<_, Option<i64>>("copied_at")?.map(Timestamp::from_micros),
         })
     };
-    connection.query_row(sql::POSITION, [], read).map_err(translate)
+    connection.query_row(&sql::POSITION, [], read).map_err(translate)
 }
 
 /// Raises the mark, past what is remembered.
 pub(crate) fn raise_mark(connection: &Connection, remembered: u64, now: Timestamp) -> Result<()> {
     let remembered = i64::try_from(remembered).unwrap_or(0);
-    execute(connection, sql::RAISE_MARK, [Cell::Int(remembered), Cell::Int(now.as_micros())]).map(drop)
+    execute(connection, &sql::RAISE_MARK, [Cell::Int(remembered), Cell::Int(now.as_micros())]).map(drop)
 }
 
 /// Begins a generation; who and why where a person accepted the ledger.
@@ -261,7 +266,7 @@ pub(crate) fn begin_generation(
     let text = |text: &str| Cell::Text(text.to_owned().into());
     let (who, why) = accepted.map_or((Cell::Null, Cell::Null), |(who, why)| (text(who), text(why)));
     let generation = Cell::Blob(generation.0.to_vec().into());
-    execute(connection, sql::BEGIN_GENERATION, [generation, Cell::Int(now.as_micros()), who, why]).map(drop)
+    execute(connection, &sql::BEGIN_GENERATION, [generation, Cell::Int(now.as_micros()), who, why]).map(drop)
 }
 
 fn data_version(connection: &Connection) -> Result<i64> {

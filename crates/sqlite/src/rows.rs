@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use onefold_core::persistence::backup::{BackupSummary, Existing, LEFT_OUT, TableRows, Value};
+use onefold_core::backup::{BackupSummary, BackupValue, ExistingLedger, LEFT_OUT, TableRows};
 use onefold_core::{Result, Timestamp};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
@@ -14,7 +14,7 @@ use crate::{migrate, sql};
 /// Rows that are handed over at once.
 const PART: usize = 500;
 
-/// A backup under way, in a file that has no name yet.
+/// A backup in progress, in a file that has no name yet.
 pub struct BackupWriter {
     connection: Connection,
     written: PathBuf,
@@ -24,7 +24,7 @@ pub struct BackupWriter {
 
 impl BackupWriter {
     /// Begins a backup; refused where the name is taken.
-    pub fn create(name: &Path, existing: Existing, now: Timestamp) -> Result<Self> {
+    pub fn create(name: &Path, existing: ExistingLedger, now: Timestamp) -> Result<Self> {
         free_place(name, existing)?;
         let written = new_file(name)?;
         let connection = open(&written, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -44,7 +44,7 @@ impl BackupWriter {
         let insert = insert.replace(":columns", &part.columns.join(", ")).replace(":values", &values.join(", "));
         let mut statement = self.connection.prepare_cached(&insert).map_err(translate)?;
         for row in &part.rows {
-            statement.execute(params_from_iter(row.iter().map(Stored))).map_err(translate)?;
+            statement.execute(params_from_iter(row.iter().map(SqlValue))).map_err(translate)?;
         }
         Ok(())
     }
@@ -110,25 +110,25 @@ impl BackupReader {
     }
 }
 
-fn value(stored: ValueRef<'_>) -> Value {
+fn value(stored: ValueRef<'_>) -> BackupValue {
     match stored {
         // Tables are strict and have no column of reals.
-        ValueRef::Null | ValueRef::Real(_) => Value::Null,
-        ValueRef::Integer(number) => Value::Int(number),
-        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
-        ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+        ValueRef::Null | ValueRef::Real(_) => BackupValue::Null,
+        ValueRef::Integer(number) => BackupValue::Int(number),
+        ValueRef::Text(text) => BackupValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Blob(bytes) => BackupValue::Blob(bytes.to_vec()),
     }
 }
 
-struct Stored<'a>(&'a Value);
+struct SqlValue<'a>(&'a BackupValue);
 
-impl ToSql for Stored<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(ToSqlOutput::Borrowed(match self.0 {
-            Value::Null => ValueRef::Null,
-            Value::Int(number) => ValueRef::Integer(*number),
-            Value::Text(text) => ValueRef::Text(text.as_bytes()),
-            Value::Blob(bytes) => ValueRef::Blob(bytes),
+            BackupValue::Null => ValueRef::Null,
+            BackupValue::Int(number) => ValueRef::Integer(*number),
+            BackupValue::Text(text) => ValueRef::Text(text.as_bytes()),
+            BackupValue::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }

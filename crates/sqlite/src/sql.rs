@@ -1,13 +1,31 @@
-//! Every statement, from its named file.
+//! Every statement, from its named file, with its lists of columns.
+
+use std::sync::LazyLock;
+
+use onefold_core::row::{ColumnType, expand};
 
 macro_rules! queries {
     ($($name:ident = $file:literal;)+) => {
-        $(pub(crate) const $name: &str = include_str!(concat!("../queries/", $file, ".sql"));)+
+        $(pub(crate) static $name: LazyLock<String> =
+            LazyLock::new(|| with_columns(include_str!(concat!("../queries/", $file, ".sql"))));)+
 
         /// Each statement with its file's name, so that a test can prepare them all.
         #[cfg(test)]
-        pub(crate) const ALL: &[(&str, &str)] = &[$(($file, $name)),+];
+        pub(crate) const ALL: &[(&str, &LazyLock<String>)] = &[$(($file, &$name)),+];
     };
+}
+
+fn with_columns(sql: &str) -> String {
+    expand(sql, type_name)
+}
+
+/// What SQLite calls what a column holds.
+fn type_name(holds: ColumnType) -> &'static str {
+    match holds {
+        ColumnType::Text => "TEXT",
+        ColumnType::Number | ColumnType::Time => "INTEGER",
+        ColumnType::Hex | ColumnType::Bytes => "BLOB",
+    }
 }
 
 /// The rows of a table; `:table` and `:columns` are its own.
@@ -84,5 +102,6 @@ queries! {
     MIGRATIONS_TABLE = "installation/migrations_table";
     MIGRATIONS = "installation/migrations";
     TABLES = "installation/tables";
+    MIGRATIONS_BEGUN = "installation/migrations_begun";
     ADD_MIGRATION = "installation/add_migration";
 }

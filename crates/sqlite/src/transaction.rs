@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 
 use onefold_core::error::{COMMIT_UNKNOWN, DATABASE_BUSY};
 use onefold_core::persistence::rerun_after;
-use onefold_core::ports::Committed;
+use onefold_core::port::Committed;
 use onefold_core::{Error, Result};
 use sqlx::SqliteConnection;
 use tokio::sync::OwnedSemaphorePermit;
@@ -12,22 +12,18 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::Sqlite;
 use crate::error::{leaves_commit_unknown, translate_sqlx};
 
-/// A write transaction of the user's own. Dropped without [`Tx::commit`], it leaves nothing behind.
-pub struct Tx {
+/// A write transaction of the user's own. Dropped without [`SqliteTx::commit`], it leaves nothing behind.
+pub struct SqliteTx {
     transaction: sqlx::Transaction<'static, sqlx::Sqlite>,
     _turn: OwnedSemaphorePermit,
 }
 
-impl Tx {
+impl SqliteTx {
     /// Commits; the answer comes after the commit is durable.
     ///
     /// A commit that the disk failed to sync is `COMMIT_UNKNOWN`: it was written, and may be found after a crash.
-    pub async fn commit(self) -> Result<()> {
-        self.transaction.commit().await.map_err(|cause| {
-            let unknown = leaves_commit_unknown(&cause);
-            let error = translate_sqlx(cause);
-            if unknown { unknown_commit(error) } else { error }
-        })
+    pub async fn commit(self) -> Result<Committed<()>> {
+        self.transaction.commit().await.map(Committed::after_commit).map_err(failed_commit)
     }
 
     /// Takes everything back.
@@ -36,18 +32,23 @@ impl Tx {
     }
 }
 
-fn unknown_commit(cause: Error) -> Error {
-    Error::new(COMMIT_UNKNOWN, "the disk failed to sync a commit; it is unknown whether it took hold").caused_by(cause)
+fn failed_commit(cause: sqlx::Error) -> Error {
+    let unknown = leaves_commit_unknown(&cause);
+    let error = translate_sqlx(cause);
+    if !unknown {
+        return error;
+    }
+    Error::new(COMMIT_UNKNOWN, "the disk failed to sync a commit; it is unknown whether it took hold").caused_by(error)
 }
 
-impl Deref for Tx {
+impl Deref for SqliteTx {
     type Target = SqliteConnection;
     fn deref(&self) -> &SqliteConnection {
         &self.transaction
     }
 }
 
-impl DerefMut for Tx {
+impl DerefMut for SqliteTx {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.transaction
     }
@@ -57,7 +58,7 @@ impl Sqlite {
     /// Begins a write transaction, with the write lock from the start (`BEGIN IMMEDIATE`).
     ///
     /// Transactions of one process take turns. Keep them short: claims wait behind them.
-    pub async fn begin(&self) -> Result<Tx> {
+    pub async fn begin(&self) -> Result<SqliteTx> {
         let gate = std::sync::Arc::clone(&self.inner.gate);
         let busy = || {
             Error::new(DATABASE_BUSY, "another transaction of this process did not end in time")
@@ -68,7 +69,7 @@ impl Sqlite {
             () = self.inner.clock.sleep(self.inner.options.begin_wait) => return Err(busy()),
         };
         let transaction = self.inner.pool.begin_with("BEGIN IMMEDIATE").await.map_err(translate_sqlx)?;
-        Ok(Tx { transaction, _turn: turn })
+        Ok(SqliteTx { transaction, _turn: turn })
     }
 
     /// Runs `work` in a transaction and commits it; contention runs it again, at most three times in all.
@@ -91,7 +92,17 @@ impl Sqlite {
     async fn run<T>(&self, work: &impl AsyncFn(&mut SqliteConnection) -> Result<T>) -> Result<Committed<T>> {
         let mut transaction = self.begin().await?;
         let value = work(&mut transaction).await?;
-        transaction.commit().await?;
-        Ok(Committed::after_commit(value))
+        Ok(transaction.commit().await?.with(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_that_may_have_been_written_is_told_as_unknown_and_any_other_as_what_it_is() {
+        assert_eq!(failed_commit(sqlx::Error::WorkerCrashed).code(), COMMIT_UNKNOWN);
+        assert_ne!(failed_commit(sqlx::Error::PoolTimedOut).code(), COMMIT_UNKNOWN);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use onefold::error::{AUTHORIZATION_DENIED, Code};
-use onefold::outcome::Coded;
+use onefold::use_case::Coded;
 
 use crate::errors::{CASE_INVALID_STATE, DECISION_NOT_ALLOWED, EVIDENCE_INVALID};
 
@@ -41,7 +41,7 @@ pub enum CaseDomainError {
     InvalidStateTransition {
         /// The case.
         case_id: String,
-        /// Where it stands.
+        /// Its state.
         current: CaseStatus,
         /// What was to be done.
         operation: &'static str,
@@ -85,7 +85,7 @@ impl Coded for CaseDomainError {
                 format!("a case that is {} does not allow to {operation}", current.as_str())
             }
             Self::EvidenceRejected { reasons, .. } => format!("evidence was not taken: {}", reasons.join(", ")),
-            Self::DecisionNotAllowed { .. } => "whoever submitted a case does not decide it".to_owned(),
+            Self::DecisionNotAllowed { .. } => "the person who submitted a case does not decide it".to_owned(),
             Self::ActorConflict { rule, .. } => (*rule).to_owned(),
         }
     }
@@ -115,7 +115,7 @@ pub fn admit<'a>(evidence_ids: impl IntoIterator<Item = &'a str>) -> Result<(), 
     }
 }
 
-/// Whoever submitted a case does not decide it.
+/// The person who submitted a case does not decide it.
 pub fn decide(case_id: &str, submitted_by: &str, actor_id: &str) -> Result<(), CaseDomainError> {
     if submitted_by != actor_id {
         return Ok(());
@@ -123,11 +123,11 @@ pub fn decide(case_id: &str, submitted_by: &str, actor_id: &str) -> Result<(), C
     Err(CaseDomainError::DecisionNotAllowed { case_id: case_id.to_owned(), actor_id: actor_id.to_owned() })
 }
 
-/// Whoever submits a case does not review it.
+/// The person who submits a case does not review it.
 pub fn review(submitted_by: &str, reviewer: &str) -> Result<(), CaseDomainError> {
     if submitted_by != reviewer {
         return Ok(());
     }
-    let rule = "whoever submits a case does not review it";
+    let rule = "the person who submits a case does not review it";
     Err(CaseDomainError::ActorConflict { actor_id: reviewer.to_owned(), rule })
 }

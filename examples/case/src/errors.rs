@@ -23,13 +23,13 @@ onefold::codes! {
     CASE_VALIDATION_REJECTED: Validation, status 422, retry Never, owner Caller, visible External;
         summary "the submission breaks rules of the case domain",
         first_check "the violations and their paths",
-        safe_action "mend the submission and send it again",
+        safe_action "fix the submission and send it again",
         escalation "the case team";
     /// Evidence is invalid
     EVIDENCE_INVALID: Validation, status 422, retry Never, owner Caller, visible External;
         summary "a piece of evidence cannot be taken into the case",
         first_check "the evidence that is named",
-        safe_action "mend or leave out the evidence and send the submission again",
+        safe_action "fix or leave out the evidence and send the submission again",
         escalation "the case team";
     /// Decision is not allowed
     DECISION_NOT_ALLOWED: DomainRule, status 409, retry Never, owner User, visible External;

@@ -1,14 +1,13 @@
 //! The routes. Whatever goes wrong is answered through the registry.
 
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use onefold::Sqlite;
 use onefold::error::{Error, Result};
 use onefold::http::idempotent::{Idempotent as _, LocalOperation, Route};
-use onefold::http::{Body, Path, Projected, Rejection, answer_every_error, error_pages};
+use onefold::http::{Body, Path, ProblemResponse, Projected, answer_every_error, error_pages};
+use onefold::store::Sqlite;
 use serde_json::Value;
 
 use crate::errors::{CASE_DUPLICATE_SUBMISSION, CASE_NOT_FOUND};
@@ -18,12 +17,8 @@ use crate::submit::{Cases, Submit};
 
 /// The whole service.
 pub fn routes(cases: Cases) -> Result<Router> {
-    let once =
-        Route::local("case.submit").reused(StatusCode::CONFLICT, CASE_DUPLICATE_SUBMISSION).settings(|settings| {
-            // The source text's answers to a duplicate: the same result under 200, also to callers that nobody identified.
-            settings.replay_status = Some(StatusCode::OK);
-            settings.replays_to_anyone = true;
-        });
+    // The source text's answers to a duplicate: the same result under 200, also to callers that nobody identified.
+    let once = Route::local("case.submit").reused(409, CASE_DUPLICATE_SUBMISSION).replay_status(200).anonymous_replay();
     let submitting = post(submit).layer(cases.ledger().idempotent(once)?);
     let router = Router::new().route("/cases", submitting).route("/cases/{id}", get(show)).with_state(cases);
     // A problem's `type` points here: the codes of this service, and those of what it is built on.
@@ -35,7 +30,7 @@ async fn submit(
     State(cases): State<Cases>,
     operation: LocalOperation<Sqlite>,
     Body(body): Body<Value>,
-) -> Result<Response, Rejection> {
+) -> Result<Response, ProblemResponse> {
     let submission = Submission::read(&body)?;
     Ok(match cases.submit(operation, submission).await {
         Submit::Answered(answer) => answer,
@@ -43,7 +38,7 @@ async fn submit(
     })
 }
 
-async fn show(State(cases): State<Cases>, Path(id): Path<String>) -> Result<Json<Case>, Rejection> {
+async fn show(State(cases): State<Cases>, Path(id): Path<String>) -> Result<Json<Case>, ProblemResponse> {
     let found = cases.find(&id).await?;
     Ok(Json(found.ok_or_else(|| Error::new(CASE_NOT_FOUND, "there is no case with this id"))?))
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use onefold::error::{Error, REQUEST_BODY_INVALID};
-use onefold::outcome::Findings;
+use onefold::use_case::Findings;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 use time::Date;
@@ -75,7 +75,7 @@ impl Submission {
             Some(submission) if !form.findings.reject() => Ok(submission),
             Some(_) | None => {
                 Err(Error::new(REQUEST_BODY_INVALID, "the submission has not the form that is read here")
-                    .hint("mend each place that the violations name")
+                    .hint("fix each place that the violations name")
                     .violating(form.findings.into_vec()))
             }
         }
@@ -119,7 +119,7 @@ impl Form {
     fn list(&mut self, fields: &Map<String, Value>) -> Option<Vec<Evidence>> {
         let items = match fields.get("evidence") {
             Some(Value::Array(items)) => items,
-            Some(_) => return self.wrong("$.evidence", "is no list"),
+            Some(_) => return self.wrong("$.evidence", "is not a list"),
             None => return self.wrong("$.evidence", "is missing"),
         };
         if items.len() > EVIDENCE_MAX {
@@ -148,7 +148,7 @@ impl Form {
     }
 
     fn object<'a>(&mut self, value: &'a Value, path: &str) -> Option<&'a Map<String, Value>> {
-        value.as_object().or_else(|| self.wrong(path, "is no object"))
+        value.as_object().or_else(|| self.wrong(path, "is not an object"))
     }
 
     fn text(&mut self, fields: &Map<String, Value>, within: &str, name: &str) -> Option<String> {
@@ -165,7 +165,7 @@ impl Form {
             Value::String(text) if text.trim().is_empty() => self.wrong(&path, "is empty"),
             Value::String(text) => Some(text.clone()),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                self.wrong(&path, "is no text")
+                self.wrong(&path, "is not a text")
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use onefold::Project;
-use onefold::error::{Class, Code, DATABASE_BUSY, Error, PROGRAMMING_INVARIANT_VIOLATED, Violation};
-use onefold::outcome::{Coded, Project as _, Projection};
+use onefold::error::{Code, DATABASE_BUSY, Error, ErrorClass, PROGRAMMING_INVARIANT_VIOLATED, Violation};
+use onefold::use_case::{Coded, Project as _, Projection};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::CaseDomainError;
@@ -78,19 +78,19 @@ impl SubmitCaseApplicationError {
     /// What a failure of the store means for the submission.
     pub fn of_store(error: &Error) -> Self {
         match error.code().descriptor().class {
-            Class::Contention | Class::Dependency | Class::Operational => {
+            ErrorClass::Contention | ErrorClass::Dependency | ErrorClass::Operational => {
                 Self::TransientFailure { code: error.code(), dependency: "database", native: error.native() }
             }
-            Class::Validation
-            | Class::DomainRule
-            | Class::Authorization
-            | Class::NotFound
-            | Class::Conflict
-            | Class::Duplicate
-            | Class::OptimisticLock
-            | Class::Contract
-            | Class::Process
-            | Class::Bug => Self::InvariantViolation { detail: error.to_string() },
+            ErrorClass::Validation
+            | ErrorClass::DomainRule
+            | ErrorClass::Authorization
+            | ErrorClass::NotFound
+            | ErrorClass::Conflict
+            | ErrorClass::Duplicate
+            | ErrorClass::OptimisticLock
+            | ErrorClass::Contract
+            | ErrorClass::Process
+            | ErrorClass::Bug => Self::InvariantViolation { detail: error.to_string() },
         }
     }
 }
@@ -118,7 +118,7 @@ impl Coded for SubmitCaseApplicationError {
         match self {
             Self::InvariantViolation { detail } => Error::new(self.code(), detail),
             Self::TransientFailure { native: Some(native), .. } => {
-                Error::new(self.code(), self.safe_message()).stored_as(native)
+                Error::new(self.code(), self.safe_message()).native_code(native)
             }
             Self::DomainFailure(_) | Self::AuthorizationFailure { .. } | Self::TransientFailure { .. } => {
                 Error::new(self.code(), self.safe_message())
@@ -127,7 +127,7 @@ impl Coded for SubmitCaseApplicationError {
     }
 }
 
-impl onefold::outcome::Project for SubmitCaseApplicationError {
+impl onefold::use_case::Project for SubmitCaseApplicationError {
     fn projection(&self) -> Projection {
         Projection::failure(self.code().descriptor().status, self, Vec::new())
     }

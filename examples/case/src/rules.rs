@@ -1,7 +1,7 @@
 //! What a submission of the right form must also satisfy. Everything is an argument: decide here, act elsewhere.
 
 use onefold::error::{AUTHORIZATION_DENIED, Violation};
-use onefold::outcome::Findings;
+use onefold::use_case::Findings;
 use time::{Date, Duration};
 
 use crate::domain::{self, CaseStatus};
@@ -68,7 +68,11 @@ fn findings(submission: &Submission, known: Known, today: Date) -> Findings {
     let mut findings = Findings::new();
     for (at, evidence) in submission.evidence.iter().enumerate() {
         if !EVIDENCE_KINDS.contains(&evidence.kind.as_str()) {
-            findings.error(format!("$.evidence[{at}].kind"), EVIDENCE_INVALID, "is no kind of evidence taken here");
+            findings.error(
+                format!("$.evidence[{at}].kind"),
+                EVIDENCE_INVALID,
+                "is not a kind of evidence that is accepted here",
+            );
         }
         let day = evidence.occurred_on.0;
         if day > today {
@@ -95,10 +99,10 @@ fn findings(submission: &Submission, known: Known, today: Date) -> Findings {
         findings.error("$.submittedBy", CASE_VALIDATION_REJECTED, "may not submit a case about themselves");
     }
     if known.submitter.is_none() {
-        findings.error("$.submittedBy", CASE_VALIDATION_REJECTED, "is no actor that is known here");
+        findings.error("$.submittedBy", CASE_VALIDATION_REJECTED, "is not a known actor");
     }
     if submission.supplements.is_some() && known.supplemented.is_none() {
-        findings.error("$.supplements", CASE_VALIDATION_REJECTED, "is no case that is known here");
+        findings.error("$.supplements", CASE_VALIDATION_REJECTED, "is not a known case");
     }
     findings
 }

@@ -2,7 +2,7 @@
 
 use onefold::error::{DATABASE_CORRUPT, Error, Result};
 use onefold::persistence::Constraints;
-use onefold::{Sqlite, sqlite_fault};
+use onefold::store::{Sqlite, sqlite_fault};
 use serde::Serialize;
 use sqlx::{Row as _, SqliteConnection, SqlitePool};
 
@@ -44,7 +44,7 @@ pub struct Case {
     pub subject: String,
     /// Who submitted it.
     pub submitted_by: String,
-    /// Where it stands.
+    /// Its state.
     pub status: String,
     /// Since when it is here.
     pub submitted_at: String,
@@ -58,7 +58,7 @@ pub(crate) async fn migrate(store: &Sqlite) -> Result<()> {
         }
         Ok(())
     });
-    created.await.map(onefold::Committed::into_inner)
+    created.await.map(onefold::store::Committed::into_inner)
 }
 
 /// What the store knows of what a submission refers to.

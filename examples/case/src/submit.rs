@@ -5,11 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::Response;
-use onefold::core::ports::Clock;
+use onefold::Ledger;
 use onefold::error::{Error, Result, Violation};
 use onefold::http::Projected;
 use onefold::http::idempotent::LocalOperation;
-use onefold::{Ledger, Settings, Shutdown, Sqlite, SystemClock};
+use onefold::settings::Clock;
+use onefold::settings::{Settings, Shutdown, SystemClock};
+use onefold::store::Sqlite;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use sqlx::{SqliteConnection, SqlitePool};
 use time::OffsetDateTime;
@@ -56,12 +58,12 @@ impl From<Error> for Stop {
 impl Cases {
     /// Opens the file of the ledger and the cases; a write transaction of another process is waited for this long.
     pub async fn open(path: &Path, busy_wait: Duration) -> Result<Self> {
-        let options = onefold::SqliteOptions { busy_wait, ..onefold::sqlite_options() };
+        let options = onefold::store::SqliteOptions { busy_wait, ..onefold::store::sqlite_options() };
         Self::open_with(path, options, Settings::default()).await
     }
 
     /// The same with these limits and this clock.
-    pub async fn open_with(path: &Path, options: onefold::SqliteOptions, settings: Settings) -> Result<Self> {
+    pub async fn open_with(path: &Path, options: onefold::store::SqliteOptions, settings: Settings) -> Result<Self> {
         let busy_wait = options.busy_wait;
         let store = Sqlite::open(path, options).await?;
         store::migrate(&store).await?;
@@ -84,7 +86,7 @@ impl Cases {
         let ended = store.transaction(async move |tx| self.submit_in(tx, &operation, &submission).await).await;
         ended.map_or_else(
             |error| Submit::Decided(IdempotencyDecision::failed(SubmitCaseApplicationError::of_store(&error))),
-            onefold::Committed::into_inner,
+            onefold::store::Committed::into_inner,
         )
     }
 
@@ -101,7 +103,7 @@ impl Cases {
         });
         match once.await {
             Ok(answer) => Ok(Submit::Answered(answer)),
-            // Nothing was recorded: a mended submission may come under the same key.
+            // Nothing was recorded: a fixed submission may come under the same key.
             Err(Stop::Decided(decision)) => Ok(Submit::Decided(decision)),
             Err(Stop::Store(error)) => Err(error),
         }
@@ -142,7 +144,7 @@ impl Cases {
         store::case(&self.readers, id).await
     }
 
-    /// Lets what is under way end.
+    /// Lets what is in flight end.
     pub async fn close(&self) {
         self.ledger.shutdown(Shutdown::Drain { within: Duration::from_secs(5) }).await;
         self.readers.close().await;

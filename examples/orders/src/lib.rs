@@ -13,10 +13,11 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use axum::response::Json;
 use axum::routing::post;
+use onefold::Ledger;
 use onefold::error::{AUTHENTICATION_REQUIRED, Error, Result};
 use onefold::http::idempotent::{Idempotent as _, Route};
-use onefold::http::{Body, Caller, Rejection, answer_every_error};
-use onefold::{Ledger, Sqlite};
+use onefold::http::{Body, Caller, ProblemResponse, answer_every_error};
+use onefold::store::Sqlite;
 use serde::{Deserialize, Serialize};
 
 /// What a customer orders.
@@ -62,9 +63,9 @@ pub fn routes(ledger: &Ledger<Sqlite>, provider: Provider) -> Result<Router> {
 }
 
 /// Who orders. A real service verifies a token here; its stable subject is the caller, never the token itself.
-fn customer(parts: &Parts) -> Result<Caller, Rejection> {
+fn customer(parts: &Parts) -> Result<Caller, ProblemResponse> {
     let named = parts.headers.get("x-customer").and_then(|name| name.to_str().ok());
-    let named = named.ok_or_else(|| Error::new(AUTHENTICATION_REQUIRED, "nobody says who orders"))?;
+    let named = named.ok_or_else(|| Error::new(AUTHENTICATION_REQUIRED, "the request does not say who orders"))?;
     Ok(Caller::known(named))
 }
 

@@ -1,13 +1,13 @@
 //! Serves orders on this machine: `onefold-example-orders [DATABASE]`; the address is the one line on standard output.
 
-use onefold::{Ledger, Settings, Shutdown, Sqlite};
+use onefold::Ledger;
+use onefold::settings::Shutdown;
 use onefold_example_orders::{Provider, routes};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let database = std::env::args().nth(1).unwrap_or_else(|| "orders.db".to_owned());
-    let store = Sqlite::open(database, onefold::sqlite_options()).await?;
-    let ledger = Ledger::open(store, Settings::default())?;
+    let ledger = Ledger::sqlite(database).await?;
     let app = routes(&ledger, Provider::default())?;
     // What an earlier life left undone is settled, and stays so.
     ledger.start().await?;

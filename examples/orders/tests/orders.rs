@@ -1,4 +1,4 @@
-//! Orders are charged once, whoever asks how often.
+//! Orders are charged once, however often they are asked for.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
@@ -6,7 +6,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt as _;
-use onefold::{Ledger, Settings, Shutdown, Sqlite};
+use onefold::Ledger;
+use onefold::settings::Shutdown;
+use onefold::store::Sqlite;
 use onefold_example_orders::{Provider, routes};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -22,8 +24,7 @@ struct Shop {
 impl Shop {
     async fn open() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Sqlite::open(folder.path().join("orders.db"), onefold::sqlite_options()).await.unwrap();
-        let ledger = Ledger::open(store, Settings::default()).unwrap();
+        let ledger = Ledger::sqlite(folder.path().join("orders.db")).await.unwrap();
         let provider = Provider::default();
         let app = routes(&ledger, provider.clone()).unwrap();
         Self { app, provider, ledger, _folder: folder }

@@ -40,7 +40,7 @@ fn update(site: &Site) -> Result<(), String> {
     program::run("apt-get", "fetching the lists of packages", apt_get().arg("update"), &site.log("apt-get"))
 }
 
-/// Waits for another installation that is under way, and asks nothing.
+/// Waits for another installation that is running, and asks nothing.
 fn apt_get() -> Command {
     let mut command = Command::new("apt-get");
     command.args(["-o", "DPkg::Lock::Timeout=300"]).env("DEBIAN_FRONTEND", "noninteractive");

@@ -61,6 +61,9 @@ impl Service {
     /// In the order of starting: what another one needs comes before it.
     pub(crate) const ALL: &[Self] = &[Self::Postgres, Self::PgBouncer, Self::Redis, Self::Kafka, Self::Zeebe];
 
+    /// Those that a test of the product uses; the others are started by name, until one does.
+    pub(crate) const TESTED: &[Self] = &[Self::Postgres, Self::PgBouncer];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Postgres => "postgres",
@@ -137,6 +140,30 @@ mod tests {
             for needed in service.needs() {
                 assert!(Service::ALL[..at].contains(needed), "{service:?}");
                 assert!(needed.needs().is_empty(), "{needed:?}: with_needs looks one step far");
+            }
+        }
+    }
+
+    #[test]
+    fn suites_start_the_services_that_a_test_of_the_product_uses_and_no_others() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut sources = String::new();
+        for folder in ["crates", "campaign"] {
+            read_rust(&root.join(folder), &mut sources);
+        }
+        for service in Service::ALL {
+            let used = sources.contains(service.variable());
+            assert_eq!(Service::TESTED.contains(service), used, "{}: a test uses it: {used}", service.name());
+        }
+    }
+
+    fn read_rust(folder: &std::path::Path, sources: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("target") {
+                read_rust(&path, sources);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                sources.push_str(&std::fs::read_to_string(&path).unwrap());
             }
         }
     }

@@ -51,7 +51,7 @@ impl State {
 
     fn parse(text: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let services = value.as_object().ok_or("it is no object")?;
+        let services = value.as_object().ok_or("it is not an object")?;
         let mut records = BTreeMap::new();
         for (name, value) in services {
             records.insert(Service::named(name)?, record(value).ok_or_else(|| format!("`{name}` is incomplete"))?);

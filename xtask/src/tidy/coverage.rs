@@ -5,8 +5,8 @@ use super::tree::{File, Tree};
 
 const COVERAGE: &str = "docs/coverage.md";
 const ENDINGS: [&str; 4] = [".rs", ".md", ".sql", ".toml"];
-/// The promises of the conformance suite are plain functions; this list makes tests of them.
-const SUITE: &str = "crates/conformance/src/suite.rs";
+/// The promises of the conformance suites are plain functions; these lists make tests of them, one a capability.
+const SUITES: &str = "crates/conformance/src/";
 
 /// A file, and perhaps a function in it, as a row names it: `path` or `path::name`.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +68,8 @@ fn not_shown(row: &str, tree: &Tree) -> Vec<(String, &'static str)> {
 
 fn is_test(evidence: &Evidence<'_>, name: &str, tree: &Tree) -> bool {
     if evidence.path.starts_with("crates/conformance/src/") {
-        return tree.file(SUITE).is_some_and(|suite| suite.text.contains(&format!(" {name},\n")));
+        let mut suites = tree.rust().filter(|file| file.path.starts_with(SUITES) && file.path.ends_with("suite.rs"));
+        return suites.any(|suite| suite.text.contains(&format!(" {name},\n")));
     }
     tree.file(evidence.path).is_some_and(|file| {
         // A table of tests that run at every front: `at_each_front! { name, … }`.
@@ -159,6 +160,23 @@ mod tests {
             assert_eq!(whats(&row(&format!("`crates/core/tests/model.rs::{not_run}`"))), [what]);
         }
         assert_eq!(whats("| 1 | – | `docs/coverage.md` |"), [""; 0], "a page may be all that a section asks for");
+    }
+
+    #[test]
+    fn a_promise_of_the_conformance_suite_is_a_test_if_a_capability_lists_it() {
+        let promises = "pub async fn kept() {}\npub async fn forgotten() {}\n";
+        let row = |name: &str| format!("| 1 | `docs/coverage.md` | `crates/conformance/src/ledger/claim.rs::{name}` |");
+        let whats = |page: &str| {
+            let tree = Tree::of(&[
+                (COVERAGE, page),
+                ("crates/conformance/src/ledger/claim.rs", promises),
+                ("crates/conformance/src/ledger/suite.rs", "claim {\n    kept,\n}\n"),
+            ]);
+            check(&tree).into_iter().map(|finding| finding.what).collect::<Vec<_>>()
+        };
+        assert_eq!(whats(&row("kept")), [""; 0]);
+        let what = "crates/conformance/src/ledger/claim.rs::forgotten is not a test that runs";
+        assert_eq!(whats(&row("forgotten")), [what]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Decision records are called `NNNN-title.md`, and each number is given once.
+//! Decision records are called `NNNN-title.md`, each number is given once, and a record holds one decision.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,8 @@ use super::Finding;
 use super::tree::Tree;
 
 const FOLDER: &str = "docs/decisions/";
+/// The sections that one decision may have; a heading of its own begins a second decision.
+const SECTIONS: [&str; 5] = ["Context", "Decision", "Consequences", "Rejected", "Known limits"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found = Vec::new();
@@ -14,20 +16,38 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let Some(name) = file.path.strip_prefix(FOLDER) else {
             continue;
         };
-        let mut finding = |what, fix| {
+        let mut finding = |line, what, fix| {
             let path = file.path.clone();
-            found.push(Finding { path, line: 1, what, fix });
+            found.push(Finding { path, line, what, fix });
         };
         match number(name) {
-            None => finding(format!("`{name}` is not called NNNN-title.md"), "rename it, lower case with hyphens"),
+            None => finding(1, format!("`{name}` is not called NNNN-title.md"), "rename it, lower case with hyphens"),
             Some(number) => {
                 if let Some(other) = given.insert(number, name) {
-                    finding(format!("{other} has the number {number} too"), "take the next free number");
+                    finding(1, format!("{other} has the number {number} too"), "take the next free number");
+                }
+                let heading = format!("# {}. ", number.trim_start_matches('0'));
+                if !file.text.starts_with(&heading) {
+                    finding(
+                        1,
+                        format!("the heading does not begin with `{heading}`"),
+                        "write the number, then the decision",
+                    );
                 }
             }
         }
+        for (heading, line) in second_decisions(&file.text) {
+            let what = format!("`{heading}` begins another decision");
+            finding(line, what, "give it a record with the next free number");
+        }
     }
     found
+}
+
+/// Headings that are not sections of one decision, with their lines.
+fn second_decisions(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    let headings = text.lines().zip(1..).filter_map(|(line, at)| Some((line.strip_prefix("## ")?, at)));
+    headings.filter(|(heading, _)| !SECTIONS.contains(heading))
 }
 
 /// The number of `NNNN-title.md`.
@@ -44,8 +64,29 @@ mod tests {
 
     fn paths(names: &[&str]) -> Vec<String> {
         let paths: Vec<String> = names.iter().map(|name| format!("{FOLDER}{name}")).collect();
-        let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), "")).collect();
+        let files: Vec<(&str, &str)> = paths.iter().map(|path| (path.as_str(), heading_of(path))).collect();
         check(&Tree::of(&files)).into_iter().map(|finding| finding.path.replace(FOLDER, "")).collect()
+    }
+
+    fn heading_of(path: &str) -> &'static str {
+        if path.contains("/0002-") { "# 2. A title\n" } else { "# 1. A title\n" }
+    }
+
+    fn whats(text: &str) -> Vec<String> {
+        let findings = check(&Tree::of(&[("docs/decisions/0012-advice.md", text)]));
+        findings.into_iter().map(|finding| format!("{}: {}", finding.line, finding.what)).collect()
+    }
+
+    #[test]
+    fn a_record_holds_one_decision() {
+        assert_eq!(whats("# 12. Advice\n\n## Context\n\n## Decision\n\n## Rejected\n"), [""; 0]);
+        assert_eq!(whats("# 12. Advice\n\n## Another thing\n"), ["3: `Another thing` begins another decision"]);
+    }
+
+    #[test]
+    fn a_heading_has_the_number_of_its_file() {
+        assert_eq!(whats("# 13. Advice\n"), ["1: the heading does not begin with `# 12. `"]);
+        assert_eq!(whats("# Advice\n"), ["1: the heading does not begin with `# 12. `"]);
     }
 
     #[test]

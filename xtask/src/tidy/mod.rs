@@ -1,9 +1,14 @@
 //! What the compiler cannot check: names, sizes, where things live. One file a rule.
 
+mod architecture;
+mod arrows;
 mod coverage;
 mod decisions;
 mod length;
+mod links;
 mod paths;
+mod prose;
+mod public_names;
 mod scan;
 mod sql;
 mod stores;
@@ -46,11 +51,16 @@ const fn rule(name: &'static str, check: fn(&Tree) -> Vec<Finding>) -> Rule {
 const STYLE: &[Rule] = &[
     rule("length", length::check),
     rule("vocabulary", vocabulary::check),
+    rule("prose", prose::check),
     rule("sql", sql::check),
     rule("stores", stores::check),
     rule("unfinished", unfinished::check),
     rule("decisions", decisions::check),
     rule("paths", paths::check),
+    rule("architecture", architecture::check),
+    rule("links", links::check),
+    rule("names", public_names::check),
+    rule("arrows", arrows::check),
 ];
 
 const COVERAGE: &[Rule] = &[rule("coverage", coverage::check)];
@@ -153,7 +163,7 @@ mod tests {
     fn each_rule_counts_as_one_test() {
         let tree = Tree::of(&[("docs/decisions/first.md", ""), ("docs/decisions/second.md", "")]);
         let tally = apply(STYLE, &tree);
-        assert_eq!((tally.passed, tally.failed), (6, 1));
+        assert_eq!((tally.passed, tally.failed), (11, 1));
         assert_eq!(tally.trouble, ["decisions: 2 found"]);
     }
 }

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_only_begin_alike_are_no_statement() {
+    fn words_that_only_begin_alike_are_not_a_statement() {
         assert_eq!(lines(PRODUCT, "f(\"Select a file\"); f(\"UPDATED\"); f(\"SELECT\"); // SELECT 1"), [0; 0]);
     }
 

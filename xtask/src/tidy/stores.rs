@@ -22,9 +22,9 @@ const POSTGRES_ONLY: &[&str] = &[
     "queries/backup/in_use.sql",
     "queries/backup/look_again.sql",
     "queries/backup/raise_sequence.sql",
+    "queries/incident/lock_subject.sql",
     "queries/installation/durability.sql",
     "queries/installation/lock_clock_history.sql",
-    "queries/installation/migrations_begun.sql",
     "queries/installation/migrations_lock.sql",
     "queries/installation/position_begun.sql",
     "queries/installation/schema.sql",
@@ -41,8 +41,8 @@ const POSTGRES_ONLY: &[&str] = &[
     "queries/ledger/settle_one.sql",
     "queries/ledger/take_due.sql",
     "queries/ledger/try_lock.sql",
-    "src/fresh.rs",
-    "src/lost.rs",
+    "src/ledger/fast_path.rs",
+    "src/ledger/lost_commit.rs",
     "src/session.rs",
 ];
 

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_alone_are_no_placeholder() {
+    fn the_words_alone_are_not_a_placeholder() {
         assert_eq!(lines("// todo!() #[ignore]\nlet todo = \"todo!()\"; ignore(todo);"), [0; 0]);
         assert_eq!(lines("#[serde(ignore)]\nstruct A;"), [0; 0]);
     }

@@ -1,4 +1,4 @@
-//! No name uses a word that the vocabulary leaves out.
+//! No name uses a word that the vocabulary leaves out, and no type or file has a name that was retired.
 //!
 //! A name is reported where it is given, not where it is used: names in `use`,
 //! in paths and after a dot were given elsewhere, and where that is another
@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::Finding;
+use super::prose;
+use super::public_names::defined;
 use super::scan::{self, Kind, Token};
 use super::tree::{File, Tree};
 
@@ -22,6 +24,7 @@ const fn unused(parts: &'static [&'static str], instead: &'static str) -> Unused
 
 const SAYS_NOTHING: &str = "name it by what it does";
 const SAY_LEASE: &str = "say lease";
+const SAY_FIXTURE: &str = "what a test stands on is a fixture";
 const SAY_EFFECTIVELY: &str = "say effectively once, or take hold once";
 
 const PROMISE: Unused = unused(&["exactly", "once"], SAY_EFFECTIVELY);
@@ -39,13 +42,97 @@ const UNUSED: &[Unused] = &[
     unused(&["lock", "owner"], SAY_LEASE),
 ];
 
+/// Names that a type had and must not have again, and the field's word for it.
+const RETIRED_TYPES: &[(&str, &str)] = &[
+    ("Act", "say LedgerWrite"),
+    ("Around", "say CommitPoint"),
+    ("Book", SAY_FIXTURE),
+    ("Concluded", "say AttemptReport"),
+    ("Connected", "say Connection"),
+    ("Contract", "say EffectContract"),
+    ("Crew", SAY_FIXTURE),
+    ("Door", SAY_FIXTURE),
+    ("Ended", "say what ended: AttemptReport, CommandExit"),
+    ("Ending", "say EffectResult"),
+    ("Entrance", "say AdmissionGuard"),
+    ("Fate", "say CommitResult"),
+    ("Flights", "say InFlightMap"),
+    ("Fresh", "say FastPath"),
+    ("Front", "say Batcher"),
+    ("Grip", "say LeaseToken"),
+    ("Heard", "name what was heard"),
+    ("Held", "name what is held"),
+    ("HeldLease", "say LeaseHandle"),
+    ("Hold", "say InstallationLock"),
+    ("Home", SAY_FIXTURE),
+    ("How", "name what it tells"),
+    ("Keep", "say LedgerMaintenance"),
+    ("Kept", "name what is kept"),
+    ("Landed", "say InFlightResult"),
+    ("Lent", "say ReplayableBody"),
+    ("Look", "say LedgerRead"),
+    ("Looked", "name what it looks at"),
+    ("Moving", "say LockedRows"),
+    ("OutsideClaim", "say RemoteClaim"),
+    ("Over", "name what is over"),
+    ("Pass", "say Permit"),
+    ("Performing", "say RunningAttempt"),
+    ("Places", "say Permits"),
+    ("Proved", "say DigestCheckedBody"),
+    ("Reach", "say WeakBatcher"),
+    ("Reached", "name what is reached"),
+    ("Rest", "say PrefixedBody"),
+    ("Room", "say Permits, WaitList or BufferReservation"),
+    ("Said", "name what was said"),
+    ("Scene", SAY_FIXTURE),
+    ("Share", "say Registry"),
+    ("Silence", "say NoResult"),
+    ("Stage", SAY_FIXTURE),
+    ("Taking", "say ClaimInput"),
+    ("Taken", "name what is taken"),
+    ("Terms", "say KindSpec"),
+    ("Then", "name what comes next"),
+    ("Timed", "put the duration into the struct that is timed"),
+    ("Told", "name what was told"),
+    ("Unanswered", "say NoResponse"),
+    ("Waited", "name what waited"),
+    ("Whole", "say BufferedBody"),
+    ("WhyOver", "say RetryEnd"),
+];
+
+/// Files and folders that must not come back under these names.
+const RETIRED_FILES: &[(&str, &str)] = &[
+    ("book", SAY_FIXTURE),
+    ("crew", SAY_FIXTURE),
+    ("door", "say handler, or fixture in a test"),
+    ("hop", "say hop_by_hop"),
+    ("home", SAY_FIXTURE),
+    ("lent", "say replayable_body"),
+    ("scene", SAY_FIXTURE),
+    ("stage", SAY_FIXTURE),
+    ("strict", "say head_check"),
+];
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut found: Vec<Finding> = tree.rust().flat_map(|file| in_path(&file.path)).collect();
     for file in tree.rust() {
         found.extend(in_names(file));
+        found.extend(retired_types(file));
         found.extend(in_prose(file));
     }
     found
+}
+
+/// Types whose name was retired, private ones and those of tests included.
+fn retired_types(file: &File) -> Vec<Finding> {
+    let retired = |name: &str| RETIRED_TYPES.iter().find(|(word, _)| *word == name);
+    defined(file)
+        .into_iter()
+        .filter_map(|(name, line, _)| {
+            let (_, fix) = retired(name)?;
+            Some(Finding { path: file.path.clone(), line, what: format!("the type name {name} is retired"), fix })
+        })
+        .collect()
 }
 
 /// Each file and folder on the way, so that a folder is reported once and not per file.
@@ -57,6 +144,10 @@ fn in_path(path: &str) -> Vec<Finding> {
         if let Some(unused) = unused_in(name) {
             let what = format!("the name `{name}` says {}", unused.parts.join(" "));
             found.push(Finding { path: here.to_owned(), line: 1, what, fix: unused.instead });
+        }
+        let stem = name.strip_suffix(".rs").unwrap_or(name);
+        if let Some((_, fix)) = RETIRED_FILES.iter().find(|(word, _)| *word == stem) {
+            found.push(Finding { path: here.to_owned(), line: 1, what: format!("the name {stem} is retired"), fix });
         }
     }
     found
@@ -71,9 +162,12 @@ fn in_names(file: &File) -> Vec<Finding> {
         .map(|at| code[at])
         .filter(|token| !used.names.contains(token.text))
         .filter_map(|token| {
-            let unused = unused_in(token.text)?;
-            let what = format!("the name `{}` says {}", token.text, unused.parts.join(" "));
-            Some(Finding { path: file.path.clone(), line: token.line, what, fix: unused.instead })
+            let (says, fix) = match unused_in(token.text) {
+                Some(unused) => (unused.parts.join(" "), unused.instead),
+                None => prose::retired_in_name(&parts(token.text))?,
+            };
+            let what = format!("the name `{}` says {says}", token.text);
+            Some(Finding { path: file.path.clone(), line: token.line, what, fix })
         })
         .collect()
 }

@@ -60,7 +60,25 @@ fn a_new_name_given_in_an_import_is_ours() {
 }
 
 #[test]
-fn a_captured_lifetime_is_no_import() {
+fn a_retired_name_is_found_on_any_type_and_any_file() {
+    for (name, _) in RETIRED_TYPES {
+        assert_eq!(lines(&format!("pub(crate) struct {name};")), [1], "{name}");
+        assert_eq!(lines(&format!("struct {name}Body;\nlet x = other::{name};")), [0; 0], "{name}");
+    }
+    for (name, _) in RETIRED_FILES {
+        assert_eq!(found(&format!("crates/a/tests/it/{name}.rs"), "").len(), 1, "{name}");
+        assert_eq!(found(&format!("crates/a/tests/it/{name}_check.rs"), "").len(), 0, "{name}");
+    }
+}
+
+#[test]
+fn a_name_says_it_as_prose_does() {
+    assert_eq!(lines("fn a_list_is_no_object() {}\nfn there_is_no_route() {}"), [1]);
+    assert_eq!(lines("struct S {\n    under_way: usize,\n}"), [2]);
+}
+
+#[test]
+fn a_captured_lifetime_is_not_an_import() {
     assert_eq!(lines("fn f() -> impl Sized + use<> { let helper = 1; helper }"), [1, 1]);
 }
 

@@ -4,24 +4,24 @@ use onefold_core::Timestamp;
 use onefold_core::archive::{Deletion, History};
 use onefold_core::ledger::{Digest, Entry, Status, StoredResult};
 use onefold_core::operation::{KindName, OperationKey};
-use onefold_core::ports::{PruneRequest, Pruned};
+use onefold_core::port::{PruneRequest, Pruned};
 
 use super::{Data, is_of};
 
 /// What may be deleted.
-pub(super) struct Found {
+pub(super) struct PruneFindings {
     pub(super) deletion: Deletion,
     more: bool,
 }
 
-impl Found {
+impl PruneFindings {
     pub(super) fn counted(&self) -> Pruned {
         let Deletion { operations, results } = &self.deletion;
         Pruned { operations: operations.len(), results: results.len(), more: self.more }
     }
 }
 
-pub(super) fn find(data: &Data, request: &PruneRequest) -> Found {
+pub(super) fn find(data: &Data, request: &PruneRequest) -> PruneFindings {
     let now = request.by.at();
     let (mut ids, mut results) = (Vec::new(), Vec::new());
     for (kind, retention) in &request.rules {
@@ -41,11 +41,11 @@ pub(super) fn find(data: &Data, request: &PruneRequest) -> Found {
     }
     let more = ids.len() + results.len() >= request.limit;
     let operations = ids.iter().map(|entry| history(data, entry)).collect();
-    Found { deletion: Deletion { operations, results }, more }
+    PruneFindings { deletion: Deletion { operations, results }, more }
 }
 
 /// Deletes what is still as it was found.
-pub(super) fn delete(data: &mut Data, found: &Found, now: Timestamp) -> Pruned {
+pub(super) fn delete(data: &mut Data, found: &PruneFindings, now: Timestamp) -> Pruned {
     let mut pruned = Pruned { more: found.more, ..Pruned::default() };
     for kept in &found.deletion.operations {
         if data.entry(&kept.entry.key) == Some(&kept.entry) && history(data, &kept.entry) == *kept {

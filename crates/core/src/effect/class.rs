@@ -52,7 +52,7 @@ impl EffectClass {
     pub fn parse(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == text).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|class| class.as_str()).collect();
-            Error::new(DECLARATION_INVALID, format!("{text:?} is no effect class"))
+            Error::new(DECLARATION_INVALID, format!("{text:?} is not an effect class"))
                 .hint(format!("use one of {}", known.join(", ")))
         })
     }

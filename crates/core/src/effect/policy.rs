@@ -1,12 +1,14 @@
-//! What may happen when nobody knows whether the effect took hold.
+//! What may happen when it is unknown whether the effect took hold.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::class::{
     Class, Converging, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
 };
 use crate::error::{DECLARATION_INVALID, Error, Result};
+use crate::incident::redact;
 use crate::time::{format_duration, parse_duration};
 
 /// What an unknown outcome may do.
@@ -15,7 +17,10 @@ pub enum Policy {
     /// Perform again: a repetition changes nothing.
     Rerun,
     /// Perform again: a second effect was accepted, out loud.
-    AcceptDuplicate,
+    AcceptDuplicate {
+        /// Why; the timeline of an operation that is performed again quotes it.
+        because: DuplicateReason,
+    },
     /// Perform again under the same key, as long as the provider remembers it.
     SameKey {
         /// How long after the first attempt the provider still knows the key.
@@ -32,8 +37,26 @@ pub enum Policy {
     Escalate,
     /// No unknown outcome exists: the effect and its record are one commit.
     InTransaction,
-    /// No unknown outcome exists here: the outbox publishes until it is acknowledged.
-    Outbox,
+}
+
+/// Why a second effect is acceptable: one line, without what looks like a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DuplicateReason(Arc<str>);
+
+impl DuplicateReason {
+    /// The reason that was declared.
+    pub fn new(text: &str) -> Self {
+        Self(redact(text).into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
+    }
 }
 
 /// A policy without its parameters; in the order of strictness.
@@ -41,7 +64,6 @@ pub enum Policy {
 #[expect(missing_docs, reason = "the policies are documented at `Policy`")]
 pub enum PolicyName {
     InTransaction,
-    Outbox,
     Rerun,
     AcceptDuplicate,
     SameKey,
@@ -52,22 +74,13 @@ pub enum PolicyName {
 
 impl PolicyName {
     /// Every name.
-    pub const ALL: [Self; 8] = [
-        Self::InTransaction,
-        Self::Outbox,
-        Self::Rerun,
-        Self::AcceptDuplicate,
-        Self::SameKey,
-        Self::Ask,
-        Self::Void,
-        Self::Escalate,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::InTransaction, Self::Rerun, Self::AcceptDuplicate, Self::SameKey, Self::Ask, Self::Void, Self::Escalate];
 
     /// The name in configuration and store.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::InTransaction => "in_transaction",
-            Self::Outbox => "outbox",
             Self::Rerun => "rerun",
             Self::AcceptDuplicate => "accept_duplicate",
             Self::SameKey => "same_key",
@@ -94,13 +107,12 @@ impl Policy {
     pub const fn name(&self) -> PolicyName {
         match self {
             Self::Rerun => PolicyName::Rerun,
-            Self::AcceptDuplicate => PolicyName::AcceptDuplicate,
+            Self::AcceptDuplicate { .. } => PolicyName::AcceptDuplicate,
             Self::SameKey { .. } => PolicyName::SameKey,
             Self::Ask { .. } => PolicyName::Ask,
             Self::Void => PolicyName::Void,
             Self::Escalate => PolicyName::Escalate,
             Self::InTransaction => PolicyName::InTransaction,
-            Self::Outbox => PolicyName::Outbox,
         }
     }
 
@@ -117,21 +129,30 @@ impl Policy {
         }
     }
 
-    /// Reads a policy as the store keeps it, such as `same_key 24h`.
+    /// Whether both let the same happen; a reason in other words changes nothing.
+    pub fn permits_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::AcceptDuplicate { .. }, Self::AcceptDuplicate { .. }) => true,
+            _ => self == other,
+        }
+    }
+
+    /// Reads a policy as the store keeps it, such as `same_key 24h` or `accept_duplicate because it harms nobody`.
     pub fn parse(text: &str) -> Result<Self> {
+        if let Some(reason) = text.strip_prefix("accept_duplicate because ") {
+            return Ok(Self::AcceptDuplicate { because: DuplicateReason(reason.into()) });
+        }
         let (name, parameter) = text.split_once(' ').map_or((text, None), |(name, rest)| (name, parse_duration(rest)));
         let policy = match (PolicyName::parse(name), parameter) {
             (Some(PolicyName::SameKey), Some(provider_memory)) => Some(Self::SameKey { provider_memory }),
             (Some(PolicyName::Ask), Some(settle)) => Some(Self::Ask { settle }),
             (Some(PolicyName::Rerun), None) => Some(Self::Rerun),
-            (Some(PolicyName::AcceptDuplicate), None) => Some(Self::AcceptDuplicate),
             (Some(PolicyName::Void), None) => Some(Self::Void),
             (Some(PolicyName::Escalate), None) => Some(Self::Escalate),
             (Some(PolicyName::InTransaction), None) => Some(Self::InTransaction),
-            (Some(PolicyName::Outbox), None) => Some(Self::Outbox),
             _ => None,
         };
-        policy.ok_or_else(|| Error::new(DECLARATION_INVALID, format!("{text:?} is no stored policy")))
+        policy.ok_or_else(|| Error::new(DECLARATION_INVALID, format!("{text:?} is not a stored policy")))
     }
 }
 
@@ -140,9 +161,8 @@ impl fmt::Display for Policy {
         match self {
             Self::SameKey { provider_memory } => write!(f, "same_key {}", format_duration(*provider_memory)),
             Self::Ask { settle } => write!(f, "ask {}", format_duration(*settle)),
-            Self::Rerun | Self::AcceptDuplicate | Self::Void | Self::Escalate | Self::InTransaction | Self::Outbox => {
-                f.write_str(self.name().as_str())
-            }
+            Self::AcceptDuplicate { because } => write!(f, "accept_duplicate because {}", because.as_str()),
+            Self::Rerun | Self::Void | Self::Escalate | Self::InTransaction => f.write_str(self.name().as_str()),
         }
     }
 }
@@ -151,7 +171,7 @@ impl fmt::Display for Policy {
 #[diagnostic::on_unimplemented(
     message = "the effect class `{C}` does not allow the policy `{Self}` on an unknown outcome",
     label = "not allowed for `{C}`",
-    note = "the table of effect classes and their policies is in the documentation of `onefold_core::effect`"
+    note = "the documentation of `onefold::policy` has the table of effect classes and their policies"
 )]
 pub trait OnUnknown<C: Class> {
     /// The policy as the ledger stores it.
@@ -165,8 +185,14 @@ pub struct Rerun;
 /// Perform again although a person may be reached twice; says why that is accepted.
 #[derive(Debug, Clone, Copy)]
 pub struct AcceptDuplicate {
-    /// Why a second effect is accepted.
-    pub because: &'static str,
+    because: &'static str,
+}
+
+impl AcceptDuplicate {
+    /// A second effect is accepted, for this reason: it is kept with the operation, and its timeline quotes it.
+    pub const fn because(reason: &'static str) -> Self {
+        Self { because: reason }
+    }
 }
 
 /// Perform again under the same key.
@@ -184,14 +210,14 @@ impl SameKey {
 
 /// Ask the provider whether the effect took hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask {
+pub struct AskPolicy {
     /// How long after the last deadline a "no" is believed.
     pub settle: Duration,
 }
 
 /// Make the provider refuse the key.
 #[derive(Debug, Clone, Copy)]
-pub struct Void;
+pub struct VoidPolicy;
 
 /// A person decides.
 #[derive(Debug, Clone, Copy)]
@@ -200,10 +226,6 @@ pub struct Escalate;
 /// The effect and its record are one commit.
 #[derive(Debug, Clone, Copy)]
 pub struct InTransaction;
-
-/// The outbox publishes.
-#[derive(Debug, Clone, Copy)]
-pub struct Outbox;
 
 macro_rules! allow {
     ($policy:ty, |$this:ident| $value:expr => $($class:ty),+) => {$(
@@ -219,12 +241,11 @@ macro_rules! allow {
 allow!(Rerun, |_this| Policy::Rerun => Pure, Converging);
 allow!(SameKey, |this| Policy::SameKey { provider_memory: this.provider_memory }
     => Converging, ExternalCommand, MessagePublish, HumanNotification, FinancialOrLegal);
-allow!(Ask, |this| Policy::Ask { settle: this.settle } => Converging, ExternalCommand, HumanNotification);
-allow!(Void, |_this| Policy::Void => ExternalCommand, FinancialOrLegal);
+allow!(AskPolicy, |this| Policy::Ask { settle: this.settle } => Converging, ExternalCommand, HumanNotification);
+allow!(VoidPolicy, |_this| Policy::Void => ExternalCommand, FinancialOrLegal);
 allow!(Escalate, |_this| Policy::Escalate => Converging, ExternalCommand, HumanNotification, FinancialOrLegal);
-allow!(AcceptDuplicate, |_this| Policy::AcceptDuplicate => HumanNotification);
+allow!(AcceptDuplicate, |this| Policy::AcceptDuplicate { because: DuplicateReason::new(this.because) } => HumanNotification);
 allow!(InTransaction, |_this| Policy::InTransaction => Local);
-allow!(Outbox, |_this| Policy::Outbox => MessagePublish);
 
 #[cfg(test)]
 mod tests {
@@ -236,17 +257,16 @@ mod tests {
     fn a_policy_is_stored_as_it_is_read() {
         for policy in [
             Policy::Rerun,
-            Policy::AcceptDuplicate,
+            Policy::AcceptDuplicate { because: DuplicateReason::new("a second reminder harms nobody") },
             Policy::SameKey { provider_memory: 24 * HOUR },
             Policy::Ask { settle: HOUR / 4 },
             Policy::Void,
             Policy::Escalate,
             Policy::InTransaction,
-            Policy::Outbox,
         ] {
             assert_eq!(Policy::parse(&policy.to_string()).unwrap(), policy);
         }
-        for bad in ["", "ask", "same_key", "rerun 5s", "ask soon"] {
+        for bad in ["", "ask", "same_key", "rerun 5s", "ask soon", "accept_duplicate", "accept_duplicate 5s"] {
             assert!(Policy::parse(bad).is_err(), "{bad}");
         }
     }

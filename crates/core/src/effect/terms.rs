@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Contract, Policy};
+use super::{EffectContract, Policy};
 use crate::error::{DECLARATION_INVALID, Error, Result};
 use crate::fingerprint::Mode;
 use crate::operation::KindName;
@@ -14,15 +14,15 @@ use crate::retry::RetryTable;
 const TIME_MAX: Duration = Duration::from_hours(10 * 365 * 24);
 
 /// The declared kinds of a process.
-pub type Kinds = HashMap<KindName, Arc<Terms>>;
+pub type Kinds = HashMap<KindName, Arc<KindSpec>>;
 
 /// What the declaration of a kind fixes. Each limit has its unit in its type or name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Terms {
+pub struct KindSpec {
     /// The kind.
     pub kind: KindName,
     /// Class and policy.
-    pub contract: Contract,
+    pub contract: EffectContract,
     /// How long one attempt may take; fixed at the grant, never moved.
     pub deadline_for: Duration,
     /// How long a silent holder keeps its lease.
@@ -58,13 +58,16 @@ pub struct Retention {
     pub redelivery_for: Option<Duration>,
 }
 
-impl Terms {
+impl KindSpec {
+    /// How long one attempt may take unless a declaration says otherwise.
+    pub const DEADLINE_FOR: Duration = Duration::from_secs(30);
+
     /// The terms of a kind with every default of the design.
-    pub fn new(kind: KindName, contract: Contract) -> Self {
+    pub fn new(kind: KindName, contract: EffectContract) -> Self {
         Self {
             kind,
             contract,
-            deadline_for: Duration::from_secs(30),
+            deadline_for: Self::DEADLINE_FOR,
             lease_for: Duration::from_secs(30),
             clock_slack: Duration::from_secs(5),
             settle: Duration::from_mins(15),
@@ -90,11 +93,10 @@ impl Terms {
             Policy::SameKey { provider_memory } => *provider_memory,
             Policy::Ask { settle } => *settle,
             Policy::Rerun
-            | Policy::AcceptDuplicate
+            | Policy::AcceptDuplicate { .. }
             | Policy::Void
             | Policy::Escalate
-            | Policy::InTransaction
-            | Policy::Outbox => Duration::ZERO,
+            | Policy::InTransaction => Duration::ZERO,
         };
         if [named, self.deadline_for, self.lease_for, self.clock_slack, self.settle].iter().any(|time| *time > TIME_MAX)
         {
@@ -123,7 +125,7 @@ impl Terms {
     }
 
     /// The contract that counts for an entry granted under `stored`: the stricter one.
-    pub fn contract_for(&self, stored: &Contract) -> Contract {
+    pub fn contract_for(&self, stored: &EffectContract) -> EffectContract {
         stored.stricter(&self.contract)
     }
 }
@@ -133,22 +135,24 @@ mod tests {
     use super::*;
     use crate::effect::EffectClass;
 
-    fn terms(contract: Contract) -> Terms {
-        Terms::new(KindName::parse("k").unwrap(), contract)
+    fn terms(contract: EffectContract) -> KindSpec {
+        KindSpec::new(KindName::parse("k").unwrap(), contract)
     }
 
     #[test]
     fn terms_that_contradict_themselves_are_refused() {
         let day = Duration::from_hours(24);
-        let same_key =
-            Contract::new(EffectClass::ExternalCommand, Policy::SameKey { provider_memory: Duration::from_secs(5) });
-        let mut forgets = terms(Contract::default_of(EffectClass::ExternalCommand));
+        let same_key = EffectContract::new(
+            EffectClass::ExternalCommand,
+            Policy::SameKey { provider_memory: Duration::from_secs(5) },
+        );
+        let mut forgets = terms(EffectContract::default_of(EffectClass::ExternalCommand).unwrap());
         forgets.retention = Retention { result_for: None, id_for: Some(day), redelivery_for: Some(2 * day) };
-        let mut instant = terms(Contract::default_of(EffectClass::ExternalCommand));
+        let mut instant = terms(EffectContract::default_of(EffectClass::ExternalCommand).unwrap());
         instant.deadline_for = Duration::ZERO;
         for bad in [terms(same_key.unwrap()), forgets, instant] {
             assert_eq!(bad.checked().unwrap_err().code(), DECLARATION_INVALID);
         }
-        assert!(terms(Contract::default_of(EffectClass::FinancialOrLegal)).checked().is_ok());
+        assert!(terms(EffectContract::default_of(EffectClass::FinancialOrLegal).unwrap()).checked().is_ok());
     }
 }

@@ -4,7 +4,7 @@ use crate::ledger::named;
 
 named! {
     /// The closed kind of an error; projections are total functions of it.
-    Class {
+    ErrorClass {
         /// What was sent is malformed or incomplete.
         Validation = "VALIDATION",
         /// A rule of the business says no.
@@ -13,7 +13,7 @@ named! {
         Authorization = "AUTHORIZATION",
         /// There is no such thing, or not yet.
         NotFound = "NOT_FOUND",
-        /// It contradicts what stands.
+        /// It contradicts what is recorded.
         Conflict = "CONFLICT",
         /// It was done before.
         Duplicate = "DUPLICATE",
@@ -53,7 +53,7 @@ named! {
 named! {
     /// Who must act.
     Owner {
-        /// Whoever sent the request.
+        /// The sender of the request.
         Caller = "CALLER",
         /// The person behind the request.
         User = "USER",
@@ -61,11 +61,11 @@ named! {
         Application = "APPLICATION",
         /// The team of the platform.
         Platform = "PLATFORM",
-        /// Whoever produced the message.
+        /// The producer of the message.
         UpstreamProducer = "UPSTREAM_PRODUCER",
-        /// Whoever mends data.
+        /// The people who fix data.
         DataRepair = "DATA_REPAIR",
-        /// Whoever mends code.
+        /// The people who fix code.
         Engineering = "ENGINEERING",
         /// The operator on duty.
         Operator = "OPERATOR",

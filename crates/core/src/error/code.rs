@@ -79,6 +79,12 @@ impl CodeName {
     }
 }
 
+impl From<Code> for CodeName {
+    fn from(code: Code) -> Self {
+        code.name()
+    }
+}
+
 impl TryFrom<String> for CodeName {
     type Error = String;
     fn try_from(text: String) -> Result<Self, String> {
@@ -144,7 +150,7 @@ macro_rules! codes {
             pub const $code: $crate::error::Code = $crate::error::Code::of(&$crate::error::Descriptor {
                 code: stringify!($code),
                 title: $title.trim_ascii(),
-                class: $crate::error::Class::$class,
+                class: $crate::error::ErrorClass::$class,
                 status: $status,
                 retryability: $crate::error::Retryability::$retry,
                 owner: $crate::error::Owner::$owner,

@@ -1,6 +1,6 @@
 //! What is known of a code.
 
-use super::class::{Class, Owner, Retryability, Visibility};
+use super::class::{ErrorClass, Owner, Retryability, Visibility};
 use super::project::{JobAnswer, Level, Verdict};
 
 /// Everything the registry knows of one code. There is no code without one.
@@ -11,7 +11,7 @@ pub struct Descriptor {
     /// A short title, stable.
     pub title: &'static str,
     /// The closed class.
-    pub class: Class,
+    pub class: ErrorClass,
     /// The HTTP status.
     pub status: u16,
     /// Whether the same request may be sent again.

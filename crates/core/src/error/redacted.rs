@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Holds a secret or personal value: it shows itself to nobody who does not ask for it by name.
+/// Holds a secret or personal value: it is only shown when it is asked for by name.
 ///
 /// It has neither `Serialize` nor a `Display` that tells anything.
 ///
@@ -26,12 +26,12 @@ impl<T> Redacted<T> {
         Self(value)
     }
 
-    /// The value, for whoever means it.
+    /// The value, on purpose.
     pub const fn reveal(&self) -> &T {
         &self.0
     }
 
-    /// The value itself, for whoever means it.
+    /// The value itself, on purpose.
     pub fn into_revealed(self) -> T {
         self.0
     }

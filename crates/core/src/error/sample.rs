@@ -14,7 +14,7 @@ const SOURCES_MAX: usize = 10_000;
 
 /// Whether a line is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Line {
+pub enum LogDecision {
     /// It is.
     Log,
     /// It is, and so many before it were not.
@@ -43,7 +43,7 @@ impl Sampler {
     }
 
     /// Whether this error is logged now.
-    pub fn line(&mut self, code: Code, source: &str, now: Duration) -> Line {
+    pub fn line(&mut self, code: Code, source: &str, now: Duration) -> LogDecision {
         let full = self.windows.len() >= SOURCES_MAX;
         let key = (code.as_str(), source.to_owned());
         let key = if full && !self.windows.contains_key(&key) { (code.as_str(), String::new()) } else { key };
@@ -51,14 +51,14 @@ impl Sampler {
         if now.saturating_sub(window.began) >= WINDOW {
             let missed = window.counted;
             *window = Window { began: now, logged: 1, counted: 0 };
-            return if missed == 0 { Line::Log } else { Line::LogAfter(missed) };
+            return if missed == 0 { LogDecision::Log } else { LogDecision::LogAfter(missed) };
         }
         if window.logged < LINES_MAX {
             window.logged += 1;
-            Line::Log
+            LogDecision::Log
         } else {
             window.counted += 1;
-            Line::Count
+            LogDecision::Count
         }
     }
 }
@@ -72,12 +72,13 @@ mod tests {
     fn ten_lines_a_minute_then_one_with_a_count() {
         let mut sampler = Sampler::new();
         let at = Duration::from_secs;
-        let first: Vec<Line> = (0..25).map(|_| sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(1))).collect();
-        assert_eq!(first.iter().filter(|line| **line == Line::Log).count(), 10);
-        assert_eq!(sampler.line(LEASE_ENDED, "/v1/claims", at(1)), Line::Log, "another code has its own count");
-        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/other", at(1)), Line::Log, "so has another source");
-        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(61)), Line::LogAfter(15));
-        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(62)), Line::Log);
+        let first: Vec<LogDecision> =
+            (0..25).map(|_| sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(1))).collect();
+        assert_eq!(first.iter().filter(|line| **line == LogDecision::Log).count(), 10);
+        assert_eq!(sampler.line(LEASE_ENDED, "/v1/claims", at(1)), LogDecision::Log, "another code has its own count");
+        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/other", at(1)), LogDecision::Log, "so has another source");
+        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(61)), LogDecision::LogAfter(15));
+        assert_eq!(sampler.line(REQUEST_BODY_INVALID, "/v1/claims", at(62)), LogDecision::Log);
     }
 
     #[test]

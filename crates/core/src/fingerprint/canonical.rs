@@ -57,7 +57,7 @@ pub(super) fn invalid(why: impl fmt::Display) -> Error {
     Error::new(FINGERPRINT_INVALID, format!("the request has no canonical JSON: {why}"))
 }
 
-/// A JSON value in which every name stands once.
+/// A JSON value in which every name occurs once.
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -103,7 +103,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut members = Map::new();
         while let Some((name, Strict(value))) = map.next_entry::<String, Strict>()? {
             if members.contains_key(&name) {
-                return Err(serde::de::Error::custom("a name stands twice in one object"));
+                return Err(serde::de::Error::custom("a name occurs twice in one object"));
             }
             members.insert(name, value);
         }
@@ -158,7 +158,7 @@ mod tests {
         let spellings = ["{\"b\":1,\"a\":1234567890123456.780}", "{ \"a\" : 1234567890123456780e-3, \"b\": 1.0 }"];
         assert_eq!(form(spellings[0].as_bytes()).unwrap(), form(spellings[1].as_bytes()).unwrap());
         let texts = ["1234567890123456.78", "\"0.123456789012345678e16\""];
-        assert_ne!(form(texts[0].as_bytes()).unwrap(), form(texts[1].as_bytes()).unwrap(), "a text is no number");
+        assert_ne!(form(texts[0].as_bytes()).unwrap(), form(texts[1].as_bytes()).unwrap(), "a text is not a number");
     }
 
     /// The numbers that RFC 8785 prints in its appendix B, by the bits of the double.

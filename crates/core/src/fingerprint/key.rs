@@ -29,7 +29,7 @@ impl FingerprintKey {
         self.id
     }
 
-    /// HMAC-SHA-256 over the label, a zero byte, what the form stands in with its length (if it does), and the form.
+    /// HMAC-SHA-256 over the label, a zero byte, what surrounds the form with its length (if anything does), and the form.
     pub(super) fn digest(&self, label: &str, around: &[u8], form: &[u8]) -> [u8; 32] {
         // A key shorter than a block is padded with zeros: the same as HMAC over the 32 bytes.
         let mut block = [0; 64];
@@ -60,13 +60,13 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// A name that stands for another one in logs: the same for the same, and nobody without the key can tell for whom.
+    /// A pseudonym for logs: the same name gives the same one, and only with the key can it be traced back.
     pub fn pseudonym(&self, name: &str) -> String {
         let digest = self.current().digest("pseudonym", &[], name.as_bytes());
         digest[..16].iter().map(|byte| char::from(b"abcdefghijklmnop"[usize::from(byte & 15)])).collect()
     }
 
-    /// What stands for a caller in the ids of its operations: 128 bits that nobody without the key can lead back.
+    /// The pseudonym of a caller in the ids of its operations: 128 bits that cannot be traced back without the key.
     ///
     /// Always made with the oldest key: a mark that changed with the key would make yesterday's operations new.
     pub fn mark(&self, tenant: &str, caller: &str) -> [u8; 16] {

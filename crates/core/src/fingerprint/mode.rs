@@ -56,7 +56,7 @@ impl FromStr for Mode {
             other => match other.strip_prefix("fields.1:") {
                 Some(pointers) => Self::fields(pointers.split(',')),
                 None => {
-                    Err(Error::new(DECLARATION_INVALID, format!("{other:?} is no fingerprint mode of this version")))
+                    Err(Error::new(DECLARATION_INVALID, format!("{other:?} is not a fingerprint mode of this version")))
                 }
             },
         }

@@ -51,7 +51,7 @@ fn end_of_string(input: &[u8], start: usize) -> usize {
 
 /// The exact decimal of a number that a double cannot tell from others; nothing where it can.
 fn rounded(token: &[u8], at: usize) -> Result<Option<String>> {
-    // What is no number is left to the parser, which says so.
+    // What is not a number is left to the parser, which says so.
     let (Ok(text), Ok(double)) = (std::str::from_utf8(token), serde_json::from_slice::<f64>(token)) else {
         return refuse_large_integer(token, at).map(|()| None);
     };

@@ -1,4 +1,4 @@
-//! What a person is told, from where the operation stands and not only from what went wrong.
+//! What a person is told, from the operation's state and not only from what went wrong.
 
 use std::sync::Arc;
 
@@ -22,12 +22,14 @@ pub struct Advice {
 }
 
 /// The runbooks that advice names.
-pub const RUNBOOKS: [&str; 4] = ["attempts-exhausted", "duplicate-suspected", "unknown-outcome", "restored-database"];
+pub const RUNBOOKS: [&str; 5] =
+    ["attempts-exhausted", "duplicate-suspected", "unknown-outcome", "restored-database", "dependency-unavailable"];
 
 /// The page of a runbook, in Markdown; none where there is no such runbook.
 pub fn runbook_page(name: &str) -> Option<&'static str> {
     match name {
         "attempts-exhausted" => Some(include_str!("runbooks/attempts-exhausted.md")),
+        "dependency-unavailable" => Some(include_str!("runbooks/dependency-unavailable.md")),
         "duplicate-suspected" => Some(include_str!("runbooks/duplicate-suspected.md")),
         "restored-database" => Some(include_str!("runbooks/restored-database.md")),
         "unknown-outcome" => Some(include_str!("runbooks/unknown-outcome.md")),
@@ -84,7 +86,7 @@ fn count_effects(entry: &Entry) -> String {
 fn after_counting(entry: &Entry) -> String {
     match entry.status {
         Status::Started => {
-            format!("wait until the attempt under way ends, by {} at the latest; then decide", entry.deadline)
+            format!("wait until the attempt in flight ends, by {} at the latest; then decide", entry.deadline)
         }
         Status::Completed => "two effects: undo one there; then confirm with `took hold`".to_owned(),
         Status::FailedFinal => {
@@ -135,7 +137,7 @@ fn next(entry: &Entry, needs: Needs) -> String {
             Some(at) => format!("nothing yet: the next request after {at} performs it"),
             None => "nothing yet: the next request performs it".to_owned(),
         },
-        Status::Started => format!("wait: an attempt is under way and ends by {} at the latest", entry.deadline),
+        Status::Started => format!("wait: an attempt is in flight and ends by {} at the latest", entry.deadline),
         Status::Completed => "confirm with `took hold`: the operation is completed".to_owned(),
         Status::Released => "nothing: it is known that nothing took hold; the next request performs it".to_owned(),
     }
@@ -165,7 +167,7 @@ fn after_search(entry: &Entry, needs: Needs) -> String {
         PolicyName::Rerun | PolicyName::AcceptDuplicate => format!(
             "{found}; not there, or a repetition is harmless: `did not happen` lets the next request perform it; attempts are used up"
         ),
-        PolicyName::Escalate | PolicyName::InTransaction | PolicyName::Outbox => {
+        PolicyName::Escalate | PolicyName::InTransaction => {
             format!(
                 "{found}; not there: `did not happen`; rejected there: `failed`; nothing is performed before you decide"
             )

@@ -2,7 +2,7 @@
 
 use super::group::GroupKey;
 use super::incident::Incident;
-use crate::ports::IncidentEvent;
+use crate::port::IncidentEvent;
 
 /// Incidents one announcement has at most.
 pub const ANNOUNCED_MAX: usize = 100;

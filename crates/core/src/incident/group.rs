@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::incident::Incident;
+use super::subject::Subject;
 use crate::error::Code;
 use crate::retry::Category;
 use crate::time::Timestamp;
@@ -24,6 +25,11 @@ impl GroupKey {
             format!("{code} {kind} {}", dependency.unwrap_or("-"))
         };
         Self(Arc::from(key))
+    }
+
+    /// The cause of an incident that is not about an operation: the subject and the code.
+    pub(super) fn of_subject(subject: &Subject, code: Code) -> Self {
+        Self(Arc::from(format!("{code} {} {}", subject.sort.word(), subject.kind)))
     }
 
     /// A key read back from a store.
@@ -49,10 +55,10 @@ impl fmt::Display for GroupKey {
 pub struct Group {
     /// The cause.
     pub key: GroupKey,
-    /// The oldest of them, which stands for all.
+    /// The oldest of them, which represents all.
     pub head: Incident,
-    /// How many operations.
-    pub operations: u64,
+    /// How many there are, one a subject.
+    pub incidents: u64,
     /// When the first was seen.
     pub first_seen: Timestamp,
     /// When the last was seen.
@@ -67,7 +73,7 @@ pub fn grouped(incidents: impl IntoIterator<Item = Incident>) -> Vec<Group> {
             None => {
                 let group = Group {
                     key: incident.group.clone(),
-                    operations: 1,
+                    incidents: 1,
                     first_seen: incident.first_seen,
                     last_seen: incident.last_seen,
                     head: incident,
@@ -75,7 +81,7 @@ pub fn grouped(incidents: impl IntoIterator<Item = Incident>) -> Vec<Group> {
                 groups.insert(group.key.clone(), group);
             }
             Some(group) => {
-                group.operations += 1;
+                group.incidents += 1;
                 group.last_seen = group.last_seen.max(incident.last_seen);
                 if incident.first_seen < group.first_seen {
                     group.first_seen = incident.first_seen;
@@ -85,6 +91,6 @@ pub fn grouped(incidents: impl IntoIterator<Item = Incident>) -> Vec<Group> {
         }
     }
     let mut groups: Vec<Group> = groups.into_values().collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.operations));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.incidents));
     groups
 }

@@ -1,55 +1,19 @@
 //! An incident and its life: opened with a cause, joined by others, closed by evidence or a person.
 
-use std::fmt;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::advice::{Advice, advise};
 use super::group::GroupKey;
+use super::id::IncidentId;
 use super::message::{Message, redact_name};
+use super::subject::Subject;
 use crate::error::{COMMAND_FAILED, COMMAND_KILLED, Code, CodeName, DUPLICATE_SUSPECTED, OUTCOME_CONFLICT};
-use crate::ledger::{Attempt, Entry, Failure, Outcome, SideEffect, Status};
-use crate::operation::{KindName, OperationId, OperationKey, Tenant};
-use crate::retry::{Category, WhyOver};
+use crate::ledger::{Entry, Failure, Outcome, PastAttempt, SideEffect, Status};
+use crate::operation::{OperationKey, Tenant};
+use crate::retry::{Category, RetryEnd};
 use crate::time::Timestamp;
-
-/// The id of an incident: `inc_…`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct IncidentId(Arc<str>);
-
-impl IncidentId {
-    /// The id of the incident that an operation's attempt opens at this time.
-    fn of(entry: &Entry, now: Timestamp) -> Self {
-        let mut hasher = Sha256::new();
-        for part in [entry.key.tenant.as_str(), entry.key.kind.as_str(), entry.key.id.as_str()] {
-            hasher.update(part);
-            hasher.update([0]);
-        }
-        hasher.update(entry.fence.to_be_bytes());
-        hasher.update(now.as_micros().to_be_bytes());
-        Self(Arc::from(format!("inc_{}", URL_SAFE_NO_PAD.encode(&hasher.finalize()[..12]))))
-    }
-
-    /// An id read back from a store or sent by a caller.
-    pub fn stored(text: &str) -> Self {
-        Self(Arc::from(text))
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for IncidentId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 crate::ledger::named! {
     /// What must happen besides a decision.
@@ -84,8 +48,10 @@ pub struct Cause {
 pub struct Incident {
     pub id: IncidentId,
     pub tenant: Tenant,
-    pub kind: KindName,
-    pub operation_id: OperationId,
+    /// What it is about.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// The grant of an operation; 0 for any other subject.
     pub fence: u64,
     pub process_id: Option<Arc<str>>,
     pub definition_key: Option<Arc<str>>,
@@ -98,7 +64,8 @@ pub struct Incident {
     pub category: Category,
     pub error_code: CodeName,
     pub dependency: Option<Arc<str>>,
-    pub side_effect_status: SideEffect,
+    /// What is known of the effect; none where it is not about an operation.
+    pub side_effect_status: Option<SideEffect>,
     pub attempts: u32,
     /// Why no further attempt is made.
     pub attempts_ended_because: Arc<str>,
@@ -138,7 +105,8 @@ impl IncidentChange {
         Self(Change::Raise(Box::new(incident)))
     }
 
-    pub(crate) fn close_by_evidence(at: Timestamp) -> Self {
+    /// Closes it: what happened is known, or what was away answers again.
+    pub fn close_by_evidence(at: Timestamp) -> Self {
         Self(Change::Close { by: Arc::from("evidence"), at, person: false })
     }
 
@@ -146,7 +114,7 @@ impl IncidentChange {
         Self(Change::Close { by: Arc::clone(who), at, person: true })
     }
 
-    /// The incident to write, given the one that is open: one open incident per operation.
+    /// The incident to write, given the one that is open: one open incident per subject.
     pub fn apply(self, open: Option<Incident>) -> Option<Incident> {
         match (self.0, open) {
             (Change::Raise(new), Some(open)) => Some(open.joined_by(&new)),
@@ -168,9 +136,9 @@ struct Facts<'a> {
 }
 
 impl Incident {
-    /// The operation that it is about.
-    pub fn key(&self) -> OperationKey {
-        OperationKey::new(self.tenant.clone(), self.kind.clone(), self.operation_id.clone())
+    /// The operation that it is about; none where it is about something else.
+    pub fn operation_key(&self) -> Option<OperationKey> {
+        self.subject.operation_key(&self.tenant)
     }
 
     /// Whether a person still has to look.
@@ -178,7 +146,7 @@ impl Incident {
         self.closed_at.is_none()
     }
 
-    /// Nobody knows whether it took hold: why that is not repeated, and what the attempt itself said.
+    /// It is unknown whether it took hold: why that is not repeated, and what the attempt itself said.
     pub(crate) fn of_unknown(
         entry: &Entry,
         before: &Entry,
@@ -198,7 +166,7 @@ impl Incident {
     }
 
     /// Retrying is over and nothing took hold.
-    pub(crate) fn of_exhausted(entry: &Entry, why: WhyOver, now: Timestamp) -> Self {
+    pub(crate) fn of_exhausted(entry: &Entry, why: RetryEnd, now: Timestamp) -> Self {
         let category = entry.category.unwrap_or(Category::Unexpected);
         let code = entry.error_code.as_ref().map_or("no code", CodeName::as_str);
         let says = format!(
@@ -207,7 +175,7 @@ impl Incident {
             entry.key.kind,
             why.as_str()
         );
-        let exhausted = why != WhyOver::NeverRetried;
+        let exhausted = why != RetryEnd::NeverRetried;
         let facts = Facts {
             code: if exhausted { Category::AttemptsExhausted.code() } else { category.code() },
             category: if exhausted { Category::AttemptsExhausted } else { category },
@@ -236,7 +204,7 @@ impl Incident {
     }
 
     /// An attempt reported an effect after another had been granted.
-    pub(crate) fn of_duplicate(entry: &Entry, late: &Attempt, now: Timestamp) -> Self {
+    pub(crate) fn of_duplicate(entry: &Entry, late: &PastAttempt, now: Timestamp) -> Self {
         let says = format!(
             "the attempt with fence {} on {} reports that it took hold after fence {} had been granted; there may be two effects",
             late.fence, late.worker, entry.fence
@@ -255,7 +223,7 @@ impl Incident {
     /// One attempt said two things, or contradicts what was decided since.
     pub(crate) fn of_contradiction(entry: &Entry, stood: Status, outcome: &Outcome, now: Timestamp) -> Self {
         let says = format!(
-            "the attempt with fence {} on {} reports {}{}, but the operation stood at {stood} by an earlier report or decision",
+            "the attempt with fence {} on {} reports {}{}, but the operation was already {stood} by an earlier report or decision",
             entry.fence,
             entry.worker,
             outcome.status(),
@@ -279,10 +247,11 @@ impl Incident {
         let entry = &shown(entry);
         let Advice { first_check, suggested_action, safe_to_retry, runbook } = advise(entry, &code, facts.needs);
         Self {
-            id: entry.incident.clone().unwrap_or_else(|| IncidentId::of(entry, now)),
+            id: entry.incident.clone().unwrap_or_else(|| {
+                IncidentId::of(&Subject::operation(&entry.key), &entry.key.tenant, entry.fence, now)
+            }),
             tenant: entry.key.tenant.clone(),
-            kind: entry.key.kind.clone(),
-            operation_id: entry.key.id.clone(),
+            subject: Subject::operation(&entry.key),
             fence: entry.fence,
             process_id: entry.origin.process_id.clone(),
             definition_key: entry.origin.definition_key.clone(),
@@ -295,7 +264,7 @@ impl Incident {
             category: facts.category,
             error_code: code.clone(),
             dependency: entry.dependency.clone(),
-            side_effect_status: entry.side_effect,
+            side_effect_status: Some(entry.side_effect),
             attempts: entry.attempts,
             attempts_ended_because: Arc::from(facts.why),
             safe_to_retry,
@@ -316,7 +285,7 @@ impl Incident {
         }
     }
 
-    /// The same with advice for where its operation stands now; a closed one is left as it was.
+    /// The same with advice for its operation's current state; a closed one is left as it was.
     #[must_use]
     pub fn advised(self, entry: &Entry) -> Self {
         if !self.is_open() || entry.fence < self.fence {

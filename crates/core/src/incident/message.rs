@@ -141,7 +141,7 @@ fn statement_in(text: &str) -> Option<usize> {
     words.filter(|(_, end)| text[*end..].starts_with(' ')).map(|(at, _)| at).min()
 }
 
-/// What stands right before a value that a parser or a database repeats, and what ends the value.
+/// What comes right before a value that a parser or a database repeats, and what ends the value.
 const VALUES: &[(&str, char)] = &[
     ("string \"", '"'),
     ("variant `", '`'),

@@ -55,7 +55,7 @@ impl fmt::Display for AttemptId {
 
 named! {
     /// How an attempt ended.
-    Ending {
+    AttemptResult {
         /// It said what happened.
         Recorded = "RECORDED",
         /// Its lease expired in silence.
@@ -72,7 +72,7 @@ named! {
 /// An attempt that is over, kept so that no crash is lost from the timeline.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the fields are those of the entry at the time")]
-pub struct Attempt {
+pub struct PastAttempt {
     pub key: OperationKey,
     pub fence: u64,
     pub attempt_id: AttemptId,
@@ -82,7 +82,7 @@ pub struct Attempt {
     /// When it was last heard of: granted, renewed or recorded.
     pub last_alive_at: Timestamp,
     pub ended_at: Timestamp,
-    pub ending: Ending,
+    pub ending: AttemptResult,
     pub status: Status,
     pub error_code: Option<CodeName>,
     pub category: Option<Category>,
@@ -91,9 +91,9 @@ pub struct Attempt {
     pub evidence_ref: Option<Arc<str>>,
 }
 
-impl Attempt {
+impl PastAttempt {
     /// The present attempt of an entry, ended now.
-    pub(super) fn of(entry: &Entry, ending: Ending, now: Timestamp) -> Self {
+    pub(super) fn of(entry: &Entry, ending: AttemptResult, now: Timestamp) -> Self {
         Self {
             key: entry.key.clone(),
             fence: entry.fence,
@@ -115,13 +115,13 @@ impl Attempt {
 
     /// The attempt behind an entry that it reported to, and that another attempt takes over.
     pub(super) fn recorded(entry: &Entry) -> Self {
-        Self::of(entry, Ending::Recorded, entry.updated_at)
+        Self::of(entry, AttemptResult::Recorded, entry.updated_at)
     }
 
     /// What came late, as evidence of the attempt it belongs to.
     pub(super) fn late(&self, outcome: &Outcome, now: Timestamp) -> Self {
         Self {
-            ending: Ending::Late,
+            ending: AttemptResult::Late,
             ended_at: now,
             status: outcome.status(),
             error_code: outcome.failure().map(|failure| failure.code.clone()),

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Attempt, AttemptId};
+use super::attempt::{AttemptId, PastAttempt};
 use super::entry::{Entry, Origin, SideEffect, Status};
 use super::expiry;
 use super::lease::{Lease, lease_until};
 use super::outcome::Replay;
 use super::transition::{Decision, Transition};
 use super::unknown;
-use crate::effect::{Policy, Terms};
+use crate::effect::{KindSpec, Policy};
 use crate::error::Result;
-use crate::fingerprint::Subject;
+use crate::fingerprint::FingerprintInput;
 use crate::incident::IncidentId;
 use crate::operation::OperationKey;
 use crate::retry::Jitter;
@@ -24,11 +24,11 @@ pub struct ClaimRequest {
     /// The operation.
     pub key: OperationKey,
     /// What is to be performed.
-    pub subject: Subject,
+    pub input: FingerprintInput,
     /// The caller's id for this claim.
     pub attempt_id: AttemptId,
     /// The kind's terms.
-    pub terms: Arc<Terms>,
+    pub terms: Arc<KindSpec>,
     /// Where it comes from.
     pub origin: Origin,
     /// Who would hold the lease.
@@ -61,7 +61,7 @@ pub enum Claim<L = Lease> {
     },
     /// The same id was used for another request; wins over every other answer.
     Conflict,
-    /// Nobody knows whether it took hold; do not act.
+    /// It is unknown whether it took hold; do not act.
     Unknown {
         /// Since when.
         since: Timestamp,
@@ -96,7 +96,7 @@ pub fn decide(entry: Option<&Entry>, request: &ClaimRequest, now: Timestamp) -> 
     let Some(entry) = entry else {
         return Ok(grant_first(request, now));
     };
-    if !request.subject.matches(&entry.fingerprint)? {
+    if !request.input.matches(&entry.fingerprint)? {
         return Ok(Decision::unchanged(Claim::Conflict));
     }
     Ok(match entry.status {
@@ -131,6 +131,7 @@ fn decide_started(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Resu
         None => Decision::changed(next.answer, expired),
         Some(mut transition) => {
             transition.past = expired.past;
+            transition.notes.splice(0..0, expired.notes);
             Decision { answer: next.answer, transition: Some(transition) }
         }
     })
@@ -166,7 +167,7 @@ fn grant_first(request: &ClaimRequest, now: Timestamp) -> Decision<Claim> {
     let deadline = now.plus(request.terms.deadline_for);
     let entry = Entry {
         key: request.key.clone(),
-        fingerprint: request.subject.fingerprint().clone(),
+        fingerprint: request.input.fingerprint().clone(),
         status: Status::Started,
         contract: request.terms.contract.clone(),
         fence: 1,
@@ -235,8 +236,8 @@ fn grant_again(entry: &Entry, request: &ClaimRequest, now: Timestamp) -> Decisio
     };
     let lease = Lease::of(&granted, now);
     let transition = Transition::to(granted);
-    // Whatever ended the attempt in silence wrote its row already; one that reported stands in the entry alone.
-    let transition = if entry.recorded.is_some() { transition.past(Attempt::recorded(entry)) } else { transition };
+    // Whatever ended the attempt in silence wrote its row already; one that reported is in the entry alone.
+    let transition = if entry.recorded.is_some() { transition.past(PastAttempt::recorded(entry)) } else { transition };
     Decision::changed(Claim::Granted(lease), transition)
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::attempt::AttemptId;
 use super::outcome::{Digest, StoredResult};
-use crate::effect::{Contract, Retention};
+use crate::effect::{EffectContract, Retention};
 use crate::error::{CodeName, Error, LIMIT_EXCEEDED, Result};
 use crate::fingerprint::Fingerprint;
 use crate::incident::IncidentId;
@@ -20,7 +20,7 @@ pub struct Entry {
     pub fingerprint: Fingerprint,
     pub status: Status,
     /// Class and policy as they were at the grant.
-    pub contract: Contract,
+    pub contract: EffectContract,
     /// Rises with every grant; a record with an older one is late.
     pub fence: u64,
     pub attempt_id: AttemptId,
@@ -46,7 +46,7 @@ pub struct Entry {
     pub error_code: Option<CodeName>,
     pub category: Option<Category>,
     pub dependency: Option<Arc<str>>,
-    /// What is known of earlier attempts while one is under way, of all of them afterwards.
+    /// What is known of earlier attempts while one is in flight, of all of them afterwards.
     pub side_effect: SideEffect,
     /// Digest of what the holder of the present fence recorded.
     pub recorded: Option<Digest>,
@@ -90,7 +90,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// Where an operation stands.
+    /// The state of an operation.
     Status {
         /// An attempt may be acting.
         Started = "STARTED",
@@ -100,7 +100,7 @@ named! {
         FailedFinal = "FAILED_FINAL",
         /// It may be attempted again after `next_attempt_at`.
         FailedRetryable = "FAILED_RETRYABLE",
-        /// Nobody knows whether it took hold.
+        /// It is unknown whether it took hold.
         Unknown = "UNKNOWN",
         /// Nothing took hold; it may be claimed again.
         Released = "RELEASED",

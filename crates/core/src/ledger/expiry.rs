@@ -1,14 +1,14 @@
-//! A holder that went silent, a retry that nobody makes, a question that nobody asks.
+//! A holder that went silent, a retry that is not made, a question that is not asked.
 
 use std::time::Duration;
 
-use super::attempt::Ending;
+use super::attempt::AttemptResult;
 use super::entry::{Entry, SideEffect, Status};
 use super::transition::Transition;
-use super::unknown::{self, Cause};
-use crate::effect::Terms;
+use super::unknown::{self, UnknownCause};
+use crate::effect::KindSpec;
 use crate::incident::{Incident, IncidentChange, Needs};
-use crate::retry::{Category, Jitter, WhyOver};
+use crate::retry::{Category, Jitter, RetryEnd};
 use crate::time::Timestamp;
 
 /// A question that no process asked for this long goes to a person.
@@ -29,7 +29,7 @@ pub struct Sweep<'a> {
     /// Why it looks.
     pub reason: SweepReason,
     /// The kind's terms, where this process knows them.
-    pub terms: Option<&'a Terms>,
+    pub terms: Option<&'a KindSpec>,
     /// Added to every expiry test where the terms are not known.
     pub clock_slack: Duration,
     /// The sweeper's draw.
@@ -57,21 +57,21 @@ pub fn sweep(entry: &Entry, sweep: &Sweep<'_>, now: Timestamp) -> Option<Transit
 }
 
 /// The entry after its holder's lease ended in silence. A backoff runs from when that was noticed.
-pub(super) fn expire(entry: &Entry, terms: Option<&Terms>, jitter: Jitter, now: Timestamp) -> Transition {
-    let cause = Cause { category: Category::HolderLost, failure: None, ending: Ending::Expired, jitter };
+pub(super) fn expire(entry: &Entry, terms: Option<&KindSpec>, jitter: Jitter, now: Timestamp) -> Transition {
+    let cause = UnknownCause { category: Category::HolderLost, failure: None, ending: AttemptResult::Expired, jitter };
     unknown::outcome_unknown(entry, terms, &cause, now)
 }
 
 /// Retrying ends by the clock: a known failure is final, an unknown effect stays unknown.
-pub(super) fn end_waiting(entry: &Entry, terms: Option<&Terms>, now: Timestamp) -> Transition {
+pub(super) fn end_waiting(entry: &Entry, terms: Option<&KindSpec>, now: Timestamp) -> Transition {
     if entry.side_effect == SideEffect::Unknown {
         return unknown::stop_repeating(entry, terms, now);
     }
-    exhausted(Entry { updated_at: now, ..entry.clone() }, WhyOver::TimeIsUp, now)
+    exhausted(Entry { updated_at: now, ..entry.clone() }, RetryEnd::TimeIsUp, now)
 }
 
 /// Retrying is over and nothing took hold: final, with an incident.
-pub(super) fn exhausted(entry: Entry, why: WhyOver, now: Timestamp) -> Transition {
+pub(super) fn exhausted(entry: Entry, why: RetryEnd, now: Timestamp) -> Transition {
     let ended = Entry {
         status: Status::FailedFinal,
         next_attempt_at: None,

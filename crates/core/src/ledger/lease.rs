@@ -7,7 +7,7 @@ use super::attempt::AttemptId;
 use super::entry::{Entry, SideEffect, Status};
 use super::provider_key::provider_key;
 use super::transition::{Decision, Transition};
-use crate::effect::Terms;
+use crate::effect::KindSpec;
 use crate::operation::OperationKey;
 use crate::time::Timestamp;
 
@@ -51,7 +51,7 @@ impl Lease {
 }
 
 /// The end of a lease granted or renewed now: never past the deadline.
-pub(super) fn lease_until(terms: &Terms, deadline: Timestamp, now: Timestamp) -> Timestamp {
+pub(super) fn lease_until(terms: &KindSpec, deadline: Timestamp, now: Timestamp) -> Timestamp {
     now.plus(terms.lease_for).min(deadline)
 }
 
@@ -65,7 +65,7 @@ pub struct RenewRequest {
     /// The attempt of the grant.
     pub attempt_id: AttemptId,
     /// The kind's terms.
-    pub terms: Arc<Terms>,
+    pub terms: Arc<KindSpec>,
 }
 
 /// The answer to renewing.

@@ -14,7 +14,7 @@ pub type OnceRequest = ClaimRequest;
 
 /// What the transaction finds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Once {
+pub enum OnceDecision {
     /// Nothing: perform it here.
     Perform,
     /// It was performed; here is what was recorded.
@@ -24,7 +24,7 @@ pub enum Once {
 }
 
 /// Decides what to do with an operation of a local kind.
-pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<Once> {
+pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<OnceDecision> {
     if request.terms.contract.class() != EffectClass::Local {
         return Err(Error::new(
             KIND_MISMATCH,
@@ -37,17 +37,17 @@ pub fn once(entry: Option<&Entry>, request: &OnceRequest) -> Result<Once> {
         .hint("declare the kind with Kind::local, or use perform"));
     }
     let Some(entry) = entry else {
-        return Ok(Once::Perform);
+        return Ok(OnceDecision::Perform);
     };
-    if !request.subject.matches(&entry.fingerprint)? {
-        return Ok(Once::Conflict);
+    if !request.input.matches(&entry.fingerprint)? {
+        return Ok(OnceDecision::Conflict);
     }
     if entry.is_settled() {
-        return Ok(Once::Replay(Replay::of(entry)?));
+        return Ok(OnceDecision::Replay(Replay::of(entry)?));
     }
     Err(Error::new(
         KIND_MISMATCH,
-        format!("operation {} stands at {}, so it was claimed outside a transaction", request.key, entry.status),
+        format!("operation {} is {}, so it was claimed outside a transaction", request.key, entry.status),
     ))
 }
 

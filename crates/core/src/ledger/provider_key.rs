@@ -18,7 +18,7 @@ const READABLE_BYTES_MAX: usize = 180;
 
 /// The key that an attempt sends to its provider: the operation's id as one token, the same for every attempt.
 ///
-/// Letters, digits and `-._:` stand for themselves; every other byte is `~` and two hexadecimal digits, so spaces at
+/// Letters, digits and `-._:` are kept; every other byte is `~` and two hexadecimal digits, so spaces at
 /// either end survive a header and nothing bends an address. An id too long for a key ends in `~h` and its SHA-256.
 /// Different ids have different keys.
 ///
@@ -29,12 +29,11 @@ pub fn provider_key(id: &OperationId, fence: u64, policy: &Policy) -> Arc<str> {
         Policy::Void if fence > 1 => format!("~v{fence}"),
         Policy::Void
         | Policy::Rerun
-        | Policy::AcceptDuplicate
+        | Policy::AcceptDuplicate { .. }
         | Policy::SameKey { .. }
         | Policy::Ask { .. }
         | Policy::Escalate
-        | Policy::InTransaction
-        | Policy::Outbox => String::new(),
+        | Policy::InTransaction => String::new(),
     };
     let token = token(id.as_str());
     if token.len() + suffix.len() <= PROVIDER_KEY_BYTES_MAX {
@@ -98,7 +97,7 @@ mod tests {
         for text in [&long, &spaces] {
             ids.extend([text.clone(), format!("{text}@A"), format!("{text}@B")]);
         }
-        // What the key of a long id looks like is no key of another id.
+        // What the key of a long id looks like is not a key of another id.
         let hashed = key(&format!("{long}@A"), 1, &Policy::Escalate).to_string();
         ids.push(hashed);
         let keys: BTreeSet<Arc<str>> = ids

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{Attempt, Ending};
+use super::attempt::{AttemptResult, PastAttempt};
 use super::entry::{Entry, SettledBy, SideEffect, Status, named};
 use super::outcome::Completion;
 use super::transition::{Decision, Note, Transition};
 use super::unknown;
-use crate::effect::{EffectClass, Policy, Terms};
+use crate::effect::{EffectClass, KindSpec, Policy};
 use crate::incident::{IncidentChange, Needs};
 use crate::operation::OperationKey;
 use crate::retry::Schedule;
@@ -51,7 +51,7 @@ pub struct ReconcileRequest {
     /// When the question was put, by the store's clock.
     pub asked_at: Timestamp,
     /// The kind's terms.
-    pub terms: Arc<Terms>,
+    pub terms: Arc<KindSpec>,
 }
 
 /// What became of an answer.
@@ -148,7 +148,10 @@ fn settled(entry: &Entry, question: Question, now: Timestamp) -> Entry {
 
 fn close(settled: Entry, before: &Entry, request: &ReconcileRequest, what: &str, now: Timestamp) -> Transition {
     let note = note(before, request.question, what, now);
-    let past = Attempt { last_alive_at: before.attempt_started_at, ..Attempt::of(before, Ending::Expired, now) };
+    let past = PastAttempt {
+        last_alive_at: before.attempt_started_at,
+        ..PastAttempt::of(before, AttemptResult::Expired, now)
+    };
     let open = before.incident.is_some();
     let transition = Transition::to(settled).note(note);
     let transition = if before.recorded.is_some() { transition } else { transition.past(past) };

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use super::attempt::{Attempt, AttemptId, Ending};
+use super::attempt::{AttemptId, AttemptResult, PastAttempt};
 use super::entry::{Entry, SettledBy, SideEffect, Status};
 use super::expiry::exhausted;
 use super::outcome::{Completion, Failure, Outcome};
 use super::timeline::keep_line;
 use super::transition::{Decision, Note, Transition};
-use super::unknown::{self, Cause};
-use crate::effect::{EffectClass, Policy, Terms};
+use super::unknown::{self, UnknownCause};
+use crate::effect::{EffectClass, KindSpec, Policy};
 use crate::incident::{Incident, IncidentChange, IncidentId, Needs};
 use crate::operation::OperationKey;
-use crate::retry::{Category, FailedAttempt, Jitter, Next, WhyOver};
+use crate::retry::{Category, FailedAttempt, Jitter, NextRetry, RetryEnd};
 use crate::time::Timestamp;
 
 /// An attempt reports.
@@ -27,7 +27,7 @@ pub struct RecordRequest {
     /// What it says happened.
     pub outcome: Outcome,
     /// The kind's terms.
-    pub terms: Arc<Terms>,
+    pub terms: Arc<KindSpec>,
     /// The holder's draw.
     pub jitter: Jitter,
 }
@@ -35,19 +35,19 @@ pub struct RecordRequest {
 /// The answer to a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is recorded; the operation now stands so.
+    /// It is recorded; this is the operation's state now.
     Settled {
-        /// Where it stands.
+        /// Its state.
         status: Status,
         /// When the next attempt may start.
         next_attempt_at: Option<Timestamp>,
     },
     /// This outcome, or one that says the same, was recorded before.
     Already {
-        /// Where it stands.
+        /// Its state.
         status: Status,
     },
-    /// It does not change what stands.
+    /// It does not change what is recorded.
     Refused(Refusal),
 }
 
@@ -75,7 +75,7 @@ pub enum Refusal {
 /// Decides a record. `past` is the kept attempt of the request's fence, where there is one.
 pub fn record(
     entry: Option<&Entry>,
-    past: Option<&Attempt>,
+    past: Option<&PastAttempt>,
     request: &RecordRequest,
     now: Timestamp,
 ) -> Decision<Recorded> {
@@ -106,7 +106,12 @@ fn lacks_evidence(entry: &Entry, request: &RecordRequest) -> bool {
 }
 
 /// A record by the attempt that still holds the fence.
-fn record_held(entry: &Entry, past: Option<&Attempt>, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+fn record_held(
+    entry: &Entry,
+    past: Option<&PastAttempt>,
+    request: &RecordRequest,
+    now: Timestamp,
+) -> Decision<Recorded> {
     let outcome = &request.outcome;
     if entry.recorded == Some(outcome.digest()) {
         return Decision::unchanged(Recorded::Already { status: entry.status });
@@ -149,7 +154,7 @@ fn agrees(entry: &Entry, outcome: &Outcome) -> bool {
 /// The fence still holds, but somebody said that nothing happened.
 fn record_released(
     entry: &Entry,
-    past: Option<&Attempt>,
+    past: Option<&PastAttempt>,
     request: &RecordRequest,
     now: Timestamp,
 ) -> Decision<Recorded> {
@@ -179,7 +184,7 @@ fn record_released(
 }
 
 /// Accepts what changes nothing. It is kept all the same: nothing is acknowledged without a trace.
-fn acknowledge(entry: &Entry, past: Option<&Attempt>, outcome: &Outcome, now: Timestamp) -> Decision<Recorded> {
+fn acknowledge(entry: &Entry, past: Option<&PastAttempt>, outcome: &Outcome, now: Timestamp) -> Decision<Recorded> {
     let answer = Recorded::Already { status: entry.status };
     if past.is_some_and(|past| past.recorded == Some(outcome.digest())) {
         return Decision::unchanged(answer);
@@ -192,13 +197,13 @@ fn acknowledge(entry: &Entry, past: Option<&Attempt>, outcome: &Outcome, now: Ti
 fn keep_late(
     transition: Transition,
     entry: &Entry,
-    past: Option<&Attempt>,
+    past: Option<&PastAttempt>,
     outcome: &Outcome,
     now: Timestamp,
 ) -> Transition {
     match past {
         Some(past) => transition.past(past.late(outcome, now)).note(keep_line(past)),
-        None => transition.past(Attempt::of(entry, Ending::Late, now).late(outcome, now)),
+        None => transition.past(PastAttempt::of(entry, AttemptResult::Late, now).late(outcome, now)),
     }
 }
 
@@ -211,7 +216,7 @@ fn settled(transition: Transition) -> Decision<Recorded> {
 /// Keeps what contradicts the entry as evidence and tells a person.
 fn contradict(
     entry: &Entry,
-    past: Option<&Attempt>,
+    past: Option<&PastAttempt>,
     request: &RecordRequest,
     status: Status,
     now: Timestamp,
@@ -236,7 +241,7 @@ fn contradict(
     let note = Note {
         at: now,
         who: Arc::clone(&entry.worker),
-        what: Arc::from(format!("reported {} although the operation stood at {}", outcome.status(), entry.status)),
+        what: Arc::from(format!("reported {} although the operation was already {}", outcome.status(), entry.status)),
         why: outcome.evidence().cloned(),
         fence: entry.fence,
     };
@@ -250,8 +255,8 @@ fn contradict(
 }
 
 /// A record by an attempt that another one has superseded.
-fn record_late(entry: &Entry, past: &Attempt, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
-    if past.recorded == Some(request.outcome.digest()) && past.ending != Ending::Late {
+fn record_late(entry: &Entry, past: &PastAttempt, request: &RecordRequest, now: Timestamp) -> Decision<Recorded> {
+    if past.recorded == Some(request.outcome.digest()) && past.ending != AttemptResult::Late {
         return Decision::unchanged(Recorded::Already { status: past.status });
     }
     let outcome = &request.outcome;
@@ -293,12 +298,12 @@ fn apply(entry: &Entry, request: &RecordRequest, now: Timestamp) -> Transition {
         Outcome::FailedRetryable(failure) if failure.side_effect == SideEffect::NotApplied => {
             fail_retryable(entry, failure, request, now)
         }
-        // A failure of which nobody knows whether it took hold is unknown, whatever it calls itself.
+        // A failure that may or may not have taken hold is unknown, whatever it calls itself.
         Outcome::Unknown(failure) | Outcome::FailedFinal(failure) | Outcome::FailedRetryable(failure) => {
-            let cause = Cause {
+            let cause = UnknownCause {
                 category: failure.category.unwrap_or(Category::Unexpected),
                 failure: Some(failure),
-                ending: Ending::Recorded,
+                ending: AttemptResult::Recorded,
                 jitter: request.jitter,
             };
             let mut transition = unknown::outcome_unknown(entry, Some(&request.terms), &cause, now);
@@ -364,7 +369,7 @@ fn fail_retryable(entry: &Entry, failure: &Failure, request: &RecordRequest, now
         ..failed(entry, failure, request, now)
     };
     let repeatable =
-        matches!(failed.contract.policy(), Policy::Rerun | Policy::AcceptDuplicate | Policy::SameKey { .. });
+        matches!(failed.contract.policy(), Policy::Rerun | Policy::AcceptDuplicate { .. } | Policy::SameKey { .. });
     if sticky && !repeatable {
         return unknown::stop_repeating(&failed, Some(&request.terms), now);
     }
@@ -377,7 +382,7 @@ fn fail_retryable(entry: &Entry, failure: &Failure, request: &RecordRequest, now
         jitter: request.jitter,
     };
     match request.terms.retry.next(&attempt) {
-        Next::At(at) => {
+        NextRetry::At(at) => {
             let waiting = Entry {
                 status: Status::FailedRetryable,
                 next_attempt_at: Some(at),
@@ -386,18 +391,18 @@ fn fail_retryable(entry: &Entry, failure: &Failure, request: &RecordRequest, now
             };
             close_by_evidence(waiting, now)
         }
-        Next::Over(why) if sticky => over_unknown(failed, entry, why, now),
-        Next::Over(why) => exhausted(failed, why, now),
+        NextRetry::Over(why) if sticky => over_unknown(failed, entry, why, now),
+        NextRetry::Over(why) => exhausted(failed, why, now),
     }
 }
 
-fn over_unknown(failed: Entry, before: &Entry, why: WhyOver, now: Timestamp) -> Transition {
+fn over_unknown(failed: Entry, before: &Entry, why: RetryEnd, now: Timestamp) -> Transition {
     unknown::escalate(failed, before, Needs::Reconciliation, why.as_str(), now)
 }
 
 /// Whether an attempt before the present one may have taken hold.
 fn earlier_unknown(entry: &Entry) -> bool {
-    // While an attempt is under way the entry speaks of earlier ones only. Afterwards it speaks of
+    // While an attempt is in flight the entry speaks of earlier ones only. Afterwards it speaks of
     // all of them, so a lone attempt that was merely lost does not count against itself.
     entry.side_effect == SideEffect::Unknown && (entry.status == Status::Started || entry.attempts > 1)
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::attempt::{Attempt, AttemptId, Ending};
+use super::attempt::{AttemptId, AttemptResult, PastAttempt};
 use super::entry::{Entry, SettledBy, SideEffect, Status};
 use super::transition::{Decision, Transition};
 use super::unknown;
-use crate::effect::Terms;
+use crate::effect::KindSpec;
 use crate::incident::IncidentChange;
 use crate::operation::OperationKey;
 use crate::time::Timestamp;
@@ -21,7 +21,7 @@ pub struct ReleaseRequest {
     /// The attempt of the grant.
     pub attempt_id: AttemptId,
     /// The kind's terms.
-    pub terms: Arc<Terms>,
+    pub terms: Arc<KindSpec>,
     /// On whose word.
     pub reason: ReleaseReason,
 }
@@ -53,7 +53,7 @@ pub enum Released {
 /// Decides a release. `past` is the kept attempt of the request's fence, where there is one.
 pub fn release(
     entry: Option<&Entry>,
-    past: Option<&Attempt>,
+    past: Option<&PastAttempt>,
     request: &ReleaseRequest,
     now: Timestamp,
 ) -> Decision<Released> {
@@ -86,9 +86,14 @@ fn undelivered(entry: &Entry, request: &ReleaseRequest, now: Timestamp) -> Decis
     }
 }
 
-fn nothing_sent(entry: &Entry, past: Option<&Attempt>, request: &ReleaseRequest, now: Timestamp) -> Decision<Released> {
+fn nothing_sent(
+    entry: &Entry,
+    past: Option<&PastAttempt>,
+    request: &ReleaseRequest,
+    now: Timestamp,
+) -> Decision<Released> {
     // Taken for lost, not by its own word: an attempt that has said "unknown" does not take that back.
-    let was_silent = past.is_some_and(|past| past.ending == Ending::Expired);
+    let was_silent = past.is_some_and(|past| past.ending == AttemptResult::Expired);
     match entry.status {
         Status::Started => Decision::changed(Released::Released, give_back(entry, request, now)),
         // Lost for a while, and nothing was sent: as good as never granted, if it was the only attempt.
@@ -110,7 +115,7 @@ fn nothing_sent(entry: &Entry, past: Option<&Attempt>, request: &ReleaseRequest,
 }
 
 fn give_back(entry: &Entry, request: &ReleaseRequest, now: Timestamp) -> Transition {
-    // An earlier attempt of which nobody knows the outcome still waits for its repetition.
+    // An earlier attempt with an unknown outcome still waits for its repetition.
     let waiting = entry.side_effect == SideEffect::Unknown;
     let given_back = Entry {
         status: if waiting { Status::FailedRetryable } else { Status::Released },
@@ -126,10 +131,10 @@ fn give_back(entry: &Entry, request: &ReleaseRequest, now: Timestamp) -> Transit
         ..entry.clone()
     };
     let ending = match request.reason {
-        ReleaseReason::NothingSent => Ending::Released,
-        ReleaseReason::AnswerUndelivered => Ending::Unheard,
+        ReleaseReason::NothingSent => AttemptResult::Released,
+        ReleaseReason::AnswerUndelivered => AttemptResult::Unheard,
     };
-    let past = Attempt::of(entry, ending, now);
+    let past = PastAttempt::of(entry, ending, now);
     let open = given_back.incident.is_some();
     let transition = Transition::to(given_back).past(past);
     if open { transition.incident(IncidentChange::close_by_evidence(now)) } else { transition }

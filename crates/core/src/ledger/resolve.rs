@@ -7,7 +7,7 @@ use super::entry::{Entry, SettledBy, SideEffect, Status, bounded};
 use super::outcome::{Completion, Outcome};
 use super::transition::{Decision, Note, Transition};
 use super::unknown;
-use crate::effect::{EffectClass, Policy, Terms};
+use crate::effect::{EffectClass, KindSpec, Policy};
 use crate::error::{CodeName, Error, LIMIT_EXCEEDED, RESOLUTION_REFUSED, Result};
 use crate::incident::IncidentChange;
 use crate::operation::OperationKey;
@@ -54,13 +54,13 @@ pub struct ResolveRequest {
     /// Why.
     pub why: Arc<str>,
     /// The kind's terms, where this process knows them.
-    pub terms: Option<Arc<Terms>>,
+    pub terms: Option<Arc<KindSpec>>,
 }
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Resolved {
-    /// Done; the operation now stands so.
+    /// Done; this is the operation's state now.
     Done(Status),
     /// Noted; a second person must say the same.
     NeedsSecondPerson,
@@ -69,17 +69,43 @@ pub enum Resolved {
 impl ResolveRequest {
     /// Refuses a verb without a reason, or texts over their limit.
     pub fn checked(&self) -> Result<()> {
-        if self.why.trim().is_empty() || self.who.trim().is_empty() {
-            return Err(Error::new(LIMIT_EXCEEDED, "a verb needs who and why")
-                .hint("say why in a sentence; it is kept in the timeline"));
+        check_reason(&self.why)?;
+        if self.who.trim().is_empty() {
+            return Err(Error::new(LIMIT_EXCEEDED, "a verb needs the name of the person who decides"));
         }
-        bounded("reason", Some(&self.why), 500)?;
         bounded("name", Some(&self.who), 100)?;
-        if let Verb::Resolve(Resolution::TookHold(completion)) = &self.verb {
-            Outcome::Completed(completion.clone()).checked()?;
-        }
-        Ok(())
+        self.verb.checked()
     }
+}
+
+impl Verb {
+    /// Its name in commands and addresses.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::AskNow => "ask",
+            Self::Resolve(_) => "resolve",
+        }
+    }
+
+    /// Refuses texts over their limit.
+    pub fn checked(&self) -> Result<()> {
+        match self {
+            Self::Resolve(Resolution::TookHold(completion)) => Outcome::Completed(completion.clone()).checked(),
+            Self::Resolve(Resolution::DidNotHappen { .. } | Resolution::Failed(_)) | Self::Retry | Self::AskNow => {
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Refuses a reason that is blank or longer than 500 bytes.
+pub fn check_reason(why: &str) -> Result<()> {
+    if why.trim().is_empty() {
+        return Err(Error::new(LIMIT_EXCEEDED, "a verb needs a reason")
+            .hint("say why in a sentence; it is kept in the timeline"));
+    }
+    bounded("reason", Some(why), 500)
 }
 
 /// Decides a person's verb. Refused with the reason where the rule or the present state forbids it.
@@ -121,7 +147,7 @@ fn retry(entry: &Entry, request: &ResolveRequest, now: Timestamp) -> Result<Deci
 fn ask_now(entry: &Entry, request: &ResolveRequest, now: Timestamp) -> Result<Decision<Resolved>> {
     let contract = unknown::contract(entry, request.terms.as_deref());
     if entry.status != Status::Unknown || !matches!(contract.policy(), Policy::Ask { .. } | Policy::Void) {
-        return Err(refused("nobody can be asked: it is not unknown, or its kind declares neither ask nor void"));
+        return Err(refused("there is nothing to ask: it is not UNKNOWN, or its kind declares neither ask nor void"));
     }
     let asked = Entry { next_ask_at: Some(now), updated_at: now, ..entry.clone() };
     let status = asked.status;
@@ -144,7 +170,7 @@ fn settle(
     };
     if confirms && entry.incident.is_some() {
         let looked_at = Entry { updated_at: now, ..entry.clone() };
-        return Ok(done(looked_at, request, "confirmed as it stands", now));
+        return Ok(done(looked_at, request, "confirmed as recorded", now));
     }
     if !open_question {
         return Err(refused(&format!("{} has no open question", entry.status)));
@@ -216,12 +242,11 @@ fn waits(entry: &Entry, request: &ResolveRequest) -> (Duration, Duration) {
     match unknown::contract(entry, request.terms.as_deref()).policy() {
         Policy::Ask { settle } => (*settle, slack),
         Policy::Rerun
-        | Policy::AcceptDuplicate
+        | Policy::AcceptDuplicate { .. }
         | Policy::SameKey { .. }
         | Policy::Void
         | Policy::Escalate
-        | Policy::InTransaction
-        | Policy::Outbox => (declared, slack),
+        | Policy::InTransaction => (declared, slack),
     }
 }
 

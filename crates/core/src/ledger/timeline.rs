@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::attempt::{Attempt, Ending};
+use super::attempt::{AttemptResult, PastAttempt};
 use super::entry::{Entry, SettledBy, Status};
 use super::transition::Note;
 use crate::time::Timestamp;
@@ -16,14 +16,14 @@ pub struct TimelineEvent {
     pub at: Timestamp,
     /// Of which attempt.
     pub fence: u64,
-    /// Who: a worker, `ask`, `void`, or a person.
+    /// Who: a worker, `ask`, `void`, `policy`, or a person.
     pub who: Arc<str>,
     /// What happened.
     pub what: String,
 }
 
 /// The story of an operation, oldest first.
-pub fn timeline(entry: &Entry, attempts: &[Attempt], notes: &[Note]) -> Vec<TimelineEvent> {
+pub fn timeline(entry: &Entry, attempts: &[PastAttempt], notes: &[Note]) -> Vec<TimelineEvent> {
     let mut events: Vec<TimelineEvent> = Vec::new();
     for attempt in attempts {
         if attempt.fence < entry.fence {
@@ -43,20 +43,20 @@ fn claimed(fence: u64, worker: &Arc<str>, at: Timestamp, deadline: Timestamp) ->
 }
 
 /// The line of a kept attempt, as a note: it stays in the story when the attempt's row says something new.
-pub(super) fn keep_line(attempt: &Attempt) -> Note {
+pub(super) fn keep_line(attempt: &PastAttempt) -> Note {
     let TimelineEvent { at, fence, who, what } = ended(attempt);
     Note { at, who, what: Arc::from(what), why: None, fence }
 }
 
-fn ended(attempt: &Attempt) -> TimelineEvent {
+fn ended(attempt: &PastAttempt) -> TimelineEvent {
     let code = attempt.error_code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
     let effect = attempt.side_effect;
     let what = match attempt.ending {
-        Ending::Recorded => format!("recorded{code}, effect {effect}"),
-        Ending::Expired => format!("went silent, last alive {}", attempt.last_alive_at),
-        Ending::Released => "released: nothing was sent".to_owned(),
-        Ending::Unheard => "released: the grant was never handed to its caller".to_owned(),
-        Ending::Late => {
+        AttemptResult::Recorded => format!("recorded{code}, effect {effect}"),
+        AttemptResult::Expired => format!("went silent, last alive {}", attempt.last_alive_at),
+        AttemptResult::Released => "released: nothing was sent".to_owned(),
+        AttemptResult::Unheard => "released: the grant was never handed to its caller".to_owned(),
+        AttemptResult::Late => {
             let evidence = attempt.evidence_ref.as_ref().map(|text| format!(", evidence {text}")).unwrap_or_default();
             format!("reported late: {}{code}, effect {effect}{evidence}", attempt.status)
         }
@@ -64,9 +64,9 @@ fn ended(attempt: &Attempt) -> TimelineEvent {
     TimelineEvent { at: attempt.ended_at, fence: attempt.fence, who: Arc::clone(&attempt.worker), what }
 }
 
-fn present(entry: &Entry, attempts: &[Attempt]) -> Option<TimelineEvent> {
+fn present(entry: &Entry, attempts: &[PastAttempt]) -> Option<TimelineEvent> {
     let by_holder = entry.settled_by == Some(SettledBy::Holder);
-    let told = attempts.iter().any(|attempt| attempt.fence == entry.fence && attempt.ending != Ending::Expired);
+    let told = attempts.iter().any(|attempt| attempt.fence == entry.fence && attempt.ending != AttemptResult::Expired);
     let code = entry.error_code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
     let what = match entry.status {
         Status::Completed if by_holder => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::attempt::Attempt;
+use super::attempt::PastAttempt;
 use super::entry::Entry;
 use crate::incident::{Incident, IncidentChange};
 use crate::time::Timestamp;
@@ -36,10 +36,10 @@ impl<A> Decision<A> {
 /// Everything that one decision writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// The entry as it stands afterwards.
+    /// The entry afterwards.
     pub entry: Entry,
     /// An attempt that is over.
-    pub past: Option<Attempt>,
+    pub past: Option<PastAttempt>,
     /// What becomes of the operation's incident.
     pub incident: Option<IncidentChange>,
     /// Lines of the timeline that no attempt has.
@@ -51,7 +51,7 @@ pub struct Transition {
 pub struct Note {
     /// When.
     pub at: Timestamp,
-    /// Who: `ask`, `void`, `sweeper`, or a person from their credential.
+    /// Who: `ask`, `void`, `sweeper`, `policy`, or a person from their credential.
     pub who: Arc<str>,
     /// What was said or done.
     pub what: Arc<str>,
@@ -66,7 +66,7 @@ impl Transition {
         Self { entry, past: None, incident: None, notes: Vec::new() }
     }
 
-    pub(super) fn past(mut self, attempt: Attempt) -> Self {
+    pub(super) fn past(mut self, attempt: PastAttempt) -> Self {
         self.past = Some(attempt);
         self
     }

@@ -63,7 +63,7 @@ impl OperationId {
         Self::stored(&format!("{key}@{}", URL_SAFE_NO_PAD.encode(mark)))
     }
 
-    /// The key that its caller gave: what stands before the mark, decoded; the whole id where it has none.
+    /// The key that its caller gave: what comes before the mark, decoded; the whole id where it has none.
     pub fn callers_key(&self) -> String {
         let key = self.0.rsplit_once('@').map_or(&*self.0, |(key, _)| key);
         key.replace("%40", "@").replace("%25", "%")
@@ -75,10 +75,41 @@ impl OperationId {
     }
 }
 
-/// A value as it stands inside an id: `:` and `%` encoded, so that different values cannot give one id.
+/// A value as an id holds it: `:` and `%` encoded, so that different values cannot give one id.
 pub(super) fn template_value(value: &str) -> String {
     value.replace('%', "%25").replace(':', "%3A")
 }
+
+/// What names an operation: an id, or text that is read as a caller gives it. Invalid text is refused when the operation
+/// is performed or claimed.
+pub trait IntoOperationId {
+    /// The id, or why it is not one.
+    fn into_operation_id(self) -> Result<OperationId>;
+}
+
+impl IntoOperationId for OperationId {
+    fn into_operation_id(self) -> Result<OperationId> {
+        Ok(self)
+    }
+}
+
+impl IntoOperationId for Result<OperationId> {
+    fn into_operation_id(self) -> Result<OperationId> {
+        self
+    }
+}
+
+macro_rules! texts {
+    ($($text:ty),+) => {$(
+        impl IntoOperationId for $text {
+            fn into_operation_id(self) -> Result<OperationId> {
+                OperationId::parse(&self)
+            }
+        }
+    )+};
+}
+
+texts!(&str, &String, String);
 
 impl TryFrom<String> for OperationId {
     type Error = Error;

@@ -34,7 +34,7 @@ impl OperationKey {
 
     /// The key behind a reference, within the tenant that the credential names.
     pub fn from_reference(tenant: Tenant, reference: &str) -> Result<Self> {
-        decode(tenant, reference).ok_or_else(|| Error::new(OPERATION_NOT_FOUND, "this is no operation's reference"))
+        decode(tenant, reference).ok_or_else(|| Error::new(OPERATION_NOT_FOUND, "this is not an operation's reference"))
     }
 }
 

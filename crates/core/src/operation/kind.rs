@@ -24,7 +24,7 @@ macro_rules! name {
                 if text.is_empty() || text.len() > Self::BYTES_MAX || !shaped {
                     return Err(Error::new(
                         DECLARATION_INVALID,
-                        format!("{:?} is no {} name", text.chars().take(40).collect::<String>(), $what),
+                        format!("{:?} is not a {} name", text.chars().take(40).collect::<String>(), $what),
                     )
                     .hint(format!("use 1 to {} ASCII letters, digits and . _ - /", Self::BYTES_MAX)));
                 }

@@ -136,7 +136,7 @@ fn checked_name(template: &str, name: &str) -> Result<String> {
         return Ok(name.to_owned());
     }
     let known = JOB_COORDINATES.join(", ");
-    Err(invalid(template, &format!("{{{name}}} is no name")).hint(format!("use a variable, or one of {known}")))
+    Err(invalid(template, &format!("{{{name}}} is not a name")).hint(format!("use a variable, or one of {known}")))
 }
 
 fn invalid(template: &str, why: &str) -> Error {
@@ -179,7 +179,7 @@ const fn same_name(refused: &[u8], name: &[u8]) -> bool {
     same_range(refused, name, 0, name.len())
 }
 
-/// Whether `text[from..to]` is `refused`, leaving out case and everything that is no letter or digit.
+/// Whether `text[from..to]` is `refused`, leaving out case and everything that is not a letter or digit.
 const fn same_range(refused: &[u8], text: &[u8], from: usize, to: usize) -> bool {
     let (mut at, mut matched) = (from, 0);
     while at < to {

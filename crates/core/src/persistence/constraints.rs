@@ -32,7 +32,7 @@ impl Constraints {
         self.codes.keys().map(String::as_str)
     }
 
-    /// What of the schema's constraints nobody mapped, and what is mapped and not in the schema.
+    /// Which of the schema's constraints are not mapped, and what is mapped and not in the schema.
     pub fn compare<'a>(&'a self, schema: &'a [String]) -> (Vec<&'a str>, Vec<&'a str>) {
         let unmapped = schema.iter().map(String::as_str).filter(|name| !self.codes.contains_key(*name)).collect();
         let gone = self.names().filter(|name| !schema.iter().any(|known| known == name)).collect();

@@ -38,7 +38,7 @@ pub enum Fault {
     RowsHeld,
     /// The connection failed or was refused.
     ConnectionFailure,
-    /// There is no room.
+    /// There is no disk space.
     OutOfSpace,
     /// The database takes no further connection.
     TooManyConnections,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 
 /// Runs of one transaction at most.
 const RUNS_MAX: u32 = 3;
@@ -11,7 +11,7 @@ const RUNS_MAX: u32 = 3;
 ///
 /// Only contention is: it took everything back. `runs` are those so far, `draw` is chance.
 pub fn rerun_after(error: &Error, runs: u32, draw: u8) -> Option<Duration> {
-    let contended = error.code().descriptor().class == Class::Contention;
+    let contended = error.code().descriptor().class == ErrorClass::Contention;
     (contended && runs < RUNS_MAX).then(|| Duration::from_millis(u64::from(20 * runs) + u64::from(draw) / 8))
 }
 

@@ -26,7 +26,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// No wait is longer than this, whoever asks for it.
+    /// No wait is longer than this, even on request.
     pub const WAIT_MAX: Duration = Duration::from_hours(24);
 
     /// Waits of these seconds.

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 /// When to try again, by category; a kind overrides rows and says why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryTable {
-    overrides: BTreeMap<Category, Row>,
+    overrides: BTreeMap<Category, RetryRow>,
     /// Attempts an operation may use in all.
     pub attempts_max: u32,
     /// Retrying ends this long after the first attempt.
@@ -18,7 +18,7 @@ pub struct RetryTable {
 
 /// One row of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct RetryRow {
     /// The waits; none means never.
     pub schedule: Option<Schedule>,
     /// Attempts after which this category ends retrying, if fewer than the table's.
@@ -29,16 +29,16 @@ pub struct Row {
 
 /// What comes after a failure that may be retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextRetry {
     /// Not before this time.
     At(Timestamp),
     /// Retrying is over.
-    Over(WhyOver),
+    Over(RetryEnd),
 }
 
 /// Why retrying is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhyOver {
+pub enum RetryEnd {
     /// The category is never retried.
     NeverRetried,
     /// The attempts are used up.
@@ -47,7 +47,7 @@ pub enum WhyOver {
     TimeIsUp,
 }
 
-impl WhyOver {
+impl RetryEnd {
     /// The reason as an incident gives it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -65,32 +65,37 @@ impl Default for RetryTable {
 }
 
 impl RetryTable {
-    /// Replaces the row of a category; `because` is kept for whoever wonders.
+    /// Replaces the row of a category; `because` is kept with it.
     #[must_use]
     pub fn with(mut self, category: Category, schedule: Option<Schedule>, because: impl Into<String>) -> Self {
-        self.overrides.insert(category, Row { schedule, attempts_max: None, because: Some(because.into()) });
+        self.overrides.insert(category, RetryRow { schedule, attempts_max: None, because: Some(because.into()) });
         self
     }
 
+    /// The rows that were replaced.
+    pub fn overrides(&self) -> impl Iterator<Item = (Category, &RetryRow)> {
+        self.overrides.iter().map(|(category, row)| (*category, row))
+    }
+
     /// The row of a category.
-    pub fn row(&self, category: Category) -> Row {
+    pub fn row(&self, category: Category) -> RetryRow {
         self.overrides.get(&category).cloned().unwrap_or_else(|| default_row(category))
     }
 
     /// What comes after the `used`-th attempt failed at `now`.
-    pub fn next(&self, failure: &FailedAttempt) -> Next {
+    pub fn next(&self, failure: &FailedAttempt) -> NextRetry {
         let row = self.row(failure.category);
         let Some(schedule) = row.schedule else {
-            return Next::Over(WhyOver::NeverRetried);
+            return NextRetry::Over(RetryEnd::NeverRetried);
         };
         let attempts_max = row.attempts_max.map_or(self.attempts_max, |max| max.min(self.attempts_max));
         if failure.used >= attempts_max {
-            return Next::Over(WhyOver::AttemptsUsedUp);
+            return NextRetry::Over(RetryEnd::AttemptsUsedUp);
         }
         let at = failure.now.plus(schedule.wait(failure.used, failure.retry_after, failure.jitter));
         match self.escalate_at(failure.first_attempt_at) {
-            Some(end) if at > end => Next::Over(WhyOver::TimeIsUp),
-            Some(_) | None => Next::At(at),
+            Some(end) if at > end => NextRetry::Over(RetryEnd::TimeIsUp),
+            Some(_) | None => NextRetry::At(at),
         }
     }
 
@@ -117,8 +122,8 @@ pub struct FailedAttempt {
     pub jitter: Jitter,
 }
 
-fn default_row(category: Category) -> Row {
-    let row = |schedule: Option<Schedule>, attempts_max| Row { schedule, attempts_max, because: None };
+fn default_row(category: Category) -> RetryRow {
+    let row = |schedule: Option<Schedule>, attempts_max| RetryRow { schedule, attempts_max, because: None };
     match category {
         Category::DownstreamUnavailable
         | Category::DownstreamTimeout
@@ -156,8 +161,8 @@ mod tests {
     fn waits(table: &RetryTable, category: Category) -> Vec<u128> {
         (1..)
             .map_while(|used| match table.next(&failure(category, used)) {
-                Next::At(at) => Some(at.since(Timestamp::from_micros(0)).as_millis()),
-                Next::Over(_) => None,
+                NextRetry::At(at) => Some(at.since(Timestamp::from_micros(0)).as_millis()),
+                NextRetry::Over(_) => None,
             })
             .collect()
     }
@@ -202,6 +207,6 @@ mod tests {
     fn escalate_within_ends_retrying_by_the_clock() {
         let table = RetryTable { escalate_within: Some(Duration::from_secs(4)), ..RetryTable::default() };
         assert_eq!(waits(&table, Category::DownstreamTimeout), [1_000]);
-        assert_eq!(table.next(&failure(Category::DownstreamTimeout, 2)), Next::Over(WhyOver::TimeIsUp));
+        assert_eq!(table.next(&failure(Category::DownstreamTimeout, 2)), NextRetry::Over(RetryEnd::TimeIsUp));
     }
 }

@@ -1,6 +1,6 @@
 //! The registry: a changed code shows in review, and a class fixes what its codes may answer.
 
-use onefold_core::error::{ALL, Class};
+use onefold_core::error::{ALL, ErrorClass};
 
 /// The 16 codes of 004 §4 that are not of its example domain.
 const SOURCE_CODES: [&str; 16] = [
@@ -33,15 +33,15 @@ fn the_source_texts_codes_keep_their_names() {
 fn a_status_is_one_that_its_class_allows() {
     for code in ALL {
         let allowed: &[u16] = match code.descriptor().class {
-            Class::Validation => &[400, 405, 408, 413, 415, 422],
-            Class::DomainRule | Class::Conflict => &[409, 422],
-            Class::Authorization => &[401, 403],
-            Class::NotFound => &[404],
-            Class::Duplicate | Class::OptimisticLock => &[409],
-            Class::Contention | Class::Process | Class::Operational => &[503],
-            Class::Dependency => &[429, 502, 503, 504],
-            Class::Contract => &[400, 409, 500],
-            Class::Bug => &[500],
+            ErrorClass::Validation => &[400, 405, 408, 413, 415, 422],
+            ErrorClass::DomainRule | ErrorClass::Conflict => &[409, 422],
+            ErrorClass::Authorization => &[401, 403],
+            ErrorClass::NotFound => &[404],
+            ErrorClass::Duplicate | ErrorClass::OptimisticLock => &[409],
+            ErrorClass::Contention | ErrorClass::Process | ErrorClass::Operational => &[503],
+            ErrorClass::Dependency => &[429, 502, 503, 504],
+            ErrorClass::Contract => &[400, 409, 422, 500],
+            ErrorClass::Bug => &[500],
         };
         assert!(allowed.contains(&code.descriptor().status), "{code}");
     }

@@ -4,22 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::Timestamp;
-use onefold_core::call::{Happened, Meaning, Promises, Sent, judge};
-use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
+use onefold_core::call::{CallMeaning, CallOutcome, Promises, Sent, judge};
+use onefold_core::effect::{EffectClass, EffectContract, KindSpec, Policy};
 use onefold_core::error::{
     AUTHORIZATION_DENIED, BpmnCode, CAMUNDA_COMMAND_FAILED, Code, DATABASE_UNAVAILABLE, DB_DEADLOCK_RETRYABLE,
     DOWNSTREAM_REJECTED, DOWNSTREAM_TIMEOUT, EVENT_CONTRACT_INVALID, EVENT_VERSION_UNSUPPORTED, EVIDENCE_REQUIRED,
     INTERNAL_ERROR, INVALID_WORKER_CONTRACT, JobAnswer, Level, MESSAGE_NOT_CORRELATED, OPERATION_CONFLICT,
     OPERATION_NOT_FOUND, OPTIMISTIC_LOCK_CONFLICT, Owner, REQUEST_BODY_INVALID, RESULT_NOT_KEPT, UNEXPECTED, Verdict,
 };
-use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
+use onefold_core::fingerprint::{FingerprintInput, FingerprintKey, KeyId, Keyring, Mode};
 use onefold_core::incident::{Incident, Needs};
 use onefold_core::ledger::{
     AttemptId, ClaimRequest, Entry, Failure, Holder, Origin, Outcome, RecordRequest, SideEffect, Source, Status,
     decide, record,
 };
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
-use onefold_core::retry::{Category, FailedAttempt, Jitter, Next, RetryTable, WhyOver};
+use onefold_core::retry::{Category, FailedAttempt, Jitter, NextRetry, RetryEnd, RetryTable};
 
 use crate::rows::{differs, hold, row};
 
@@ -30,20 +30,20 @@ fn wait(category: Category, used: u32, retry_after: Option<Duration>) -> Option<
     let now = Timestamp::from_micros(0);
     let failure = FailedAttempt { category, used, retry_after, first_attempt_at: now, now, jitter: Jitter(0) };
     match RetryTable::default().next(&failure) {
-        Next::At(at) => Some(at.since(now)),
-        Next::Over(_) => None,
+        NextRetry::At(at) => Some(at.since(now)),
+        NextRetry::Over(_) => None,
     }
 }
 
 /// What the ledger makes of an attempt whose call ended so: the incident it opens, and that nothing is tried again.
-fn incident(category: Category, happened: Happened) -> &'static str {
+fn incident(category: Category, happened: CallOutcome) -> &'static str {
     let failure = Failure::technical(category, SideEffect::NotApplied).detailed("field `amount` is missing");
-    let broken = matches!(judge(happened, Sent::Something, &Promises::default()), Meaning::Broken(_));
+    let broken = matches!(judge(happened, Sent::Something, &Promises::default()), CallMeaning::Broken(_));
     let outcome = if broken { Outcome::FailedFinal(failure) } else { Outcome::FailedRetryable(failure) };
     let (entry, opened) = recorded(outcome);
     let Some(incident) = opened else { return "no incident" };
     let details = (&*incident.worker, incident.side_effect_status, incident.safe_to_retry, incident.needs);
-    assert_eq!(details, ("worker-1", SideEffect::NotApplied, true, Needs::DeploymentFix));
+    assert_eq!(details, ("worker-1", Some(SideEffect::NotApplied), true, Needs::DeploymentFix));
     let said = incident.message.as_str();
     assert!(said.contains("missing") || !broken, "{said}");
     match (entry.status, entry.next_attempt_at, incident.error_code.as_str()) {
@@ -57,8 +57,8 @@ fn incident(category: Category, happened: Happened) -> &'static str {
 #[expect(clippy::expect_used, reason = "a case that cannot be built fails its test")]
 fn recorded(outcome: Outcome) -> (Entry, Option<Incident>) {
     let now = Timestamp::from_micros(1_800_000_000_000_000);
-    let contract = Contract::new(EffectClass::ExternalCommand, Policy::Escalate).expect("a legal pair");
-    let terms = Arc::new(Terms::new(KindName::parse("notice.issue").expect("a name"), contract));
+    let contract = EffectContract::new(EffectClass::ExternalCommand, Policy::Escalate).expect("a legal pair");
+    let terms = Arc::new(KindSpec::new(KindName::parse("notice.issue").expect("a name"), contract));
     let key = OperationKey::new(
         Tenant::default(),
         terms.kind.clone(),
@@ -68,7 +68,7 @@ fn recorded(outcome: Outcome) -> (Entry, Option<Incident>) {
     let attempt_id = AttemptId::from_random([1; 16]);
     let claim = ClaimRequest {
         key: key.clone(),
-        subject: Subject::new(*b"{}", &Mode::Raw, &keys).expect("raw bytes have a fingerprint"),
+        input: FingerprintInput::new(*b"{}", &Mode::Raw, &keys).expect("raw bytes have a fingerprint"),
         attempt_id,
         terms: Arc::clone(&terms),
         origin: Origin::new(Source::Job),
@@ -96,23 +96,25 @@ fn failure_classification_000_8_1() {
         row("Unknown exception", "retried twice, then over"),
     ];
     let judged = |happened| match judge(happened, Sent::Something, &Promises::default()) {
-        Meaning::Unknown(Category::DownstreamTimeout) => "unknown DOWNSTREAM_TIMEOUT",
-        Meaning::Unknown(Category::DownstreamUnavailable) => "unknown DOWNSTREAM_UNAVAILABLE",
-        Meaning::NotApplied(Category::RateLimited)
+        CallMeaning::Unknown(Category::DownstreamTimeout) => "unknown DOWNSTREAM_TIMEOUT",
+        CallMeaning::Unknown(Category::DownstreamUnavailable) => "unknown DOWNSTREAM_UNAVAILABLE",
+        CallMeaning::NotApplied(Category::RateLimited)
             if wait(Category::RateLimited, 1, None) == Some(Duration::from_mins(1)) =>
         {
             "retry after 60 s"
         }
-        Meaning::Broken(category) | Meaning::NotApplied(category) => incident(category, happened),
-        Meaning::NotSent(_) | Meaning::Unknown(_) | Meaning::StillRunning | Meaning::Final | Meaning::Business(_) => {
-            "something else"
-        }
+        CallMeaning::Broken(category) | CallMeaning::NotApplied(category) => incident(category, happened),
+        CallMeaning::NotSent(_)
+        | CallMeaning::Unknown(_)
+        | CallMeaning::StillRunning
+        | CallMeaning::Final
+        | CallMeaning::Business(_) => "something else",
     };
     hold("000 §8.1", 9, &rows, |name| match name {
-        "Network timeout" => judged(Happened::Timeout),
-        "503 service unavailable" => judged(Happened::Status(503)),
-        "429 rate limit" => judged(Happened::Status(429)),
-        "400 invalid request due to model bug" => judged(Happened::Status(400)),
+        "Network timeout" => judged(CallOutcome::Timeout),
+        "503 service unavailable" => judged(CallOutcome::Status(503)),
+        "429 rate limit" => judged(CallOutcome::Status(429)),
+        "400 invalid request due to model bug" => judged(CallOutcome::Status(400)),
         "Business not eligible" if BpmnCode::try_of(DOWNSTREAM_REJECTED).is_some() => "BPMN error",
         "Duplicate already completed" if RESULT_NOT_KEPT.job_answer() == JobAnswer::Complete => "COMPLETE",
         "Optimistic lock conflict"
@@ -121,7 +123,7 @@ fn failure_classification_000_8_1() {
         {
             "RETRY after 50 ms"
         }
-        "Permission denied" => judged(Happened::Status(403)),
+        "Permission denied" => judged(CallOutcome::Status(403)),
         "Unknown exception"
             if wait(Category::Unexpected, 2, None).is_some() && wait(Category::Unexpected, 3, None).is_none() =>
         {
@@ -159,7 +161,11 @@ fn retry_backoff_000_8_2() {
         now,
         jitter: Jitter(0),
     };
-    assert_eq!(RetryTable::default().next(&third), Next::Over(WhyOver::AttemptsUsedUp), "unknown bug: then incident");
+    assert_eq!(
+        RetryTable::default().next(&third),
+        NextRetry::Over(RetryEnd::AttemptsUsedUp),
+        "unknown bug: then incident"
+    );
 }
 
 /// HTTP status, message verdict, job answer, owner.
@@ -176,7 +182,7 @@ fn error_classification_matrix_004_2() {
         row("Validation", (400, V::Quarantine, J::BpmnErrorOrIncident, O::Caller)),
         row("Authorization", (403, V::Quarantine, J::BpmnErrorOrIncident, O::Caller)),
         row("Not Found", (404, V::Park, J::BpmnErrorOrRetry, O::Caller)),
-        // 422: the id was used for another request, which is no race of two writers.
+        // 422: the id was used for another request, which is not a race of two writers.
         differs("Conflict", (422, V::Handled, J::BpmnErrorOrIncident, O::Caller), UNKNOWN_NOT_FAILED),
         row("Duplicate", (409, V::Handled, J::Complete, O::Caller)),
         row("Optimistic Lock", (409, V::Retry, J::Retry, O::Caller)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onefold_core::effect::{Contract, Policy};
+use onefold_core::effect::{EffectContract, Policy};
 use onefold_core::error::{
     COMMAND_FAILED, COMMAND_KILLED, Code, DOWNSTREAM_UNAVAILABLE, DUPLICATE_SUSPECTED, HOLDER_LOST, OUTCOME_CONFLICT,
     PERMISSION,
@@ -11,24 +11,17 @@ use onefold_core::incident::{Advice, Needs, RUNBOOKS, advise};
 use onefold_core::ledger::{Entry, Failure, Outcome, ResolveRequest, SideEffect, Status, Verb, resolve};
 use onefold_core::retry::Category;
 
-use crate::book::Step::{Claim, TimeOut};
-use crate::book::{ASK, Book, SAME_KEY, class_of, secs};
+use crate::fixture::Step::{Claim, TimeOut};
+use crate::fixture::{ASK, LedgerFixture, SAME_KEY, accepts_duplicates, class_of, secs};
 
-const POLICIES: [Policy; 8] = [
-    Policy::Rerun,
-    Policy::AcceptDuplicate,
-    SAME_KEY,
-    ASK,
-    Policy::Void,
-    Policy::Escalate,
-    Policy::InTransaction,
-    Policy::Outbox,
-];
+fn policies() -> [Policy; 7] {
+    [Policy::Rerun, accepts_duplicates(), SAME_KEY, ASK, Policy::Void, Policy::Escalate, Policy::InTransaction]
+}
 
 /// An operation under this policy that stands here.
 fn standing(policy: &Policy, status: Status) -> Entry {
-    let mut entry = Book::under(Policy::Escalate).play(&[Claim(1)]).entry().clone();
-    entry.contract = Contract::new(class_of(policy), policy.clone()).expect("a legal pair");
+    let mut entry = LedgerFixture::under(Policy::Escalate).play(&[Claim(1)]).entry().clone();
+    entry.contract = EffectContract::new(class_of(policy), policy.clone()).expect("a legal pair");
     entry.status = status;
     entry.dependency = Some(Arc::from("notice-service"));
     (entry.side_effect, entry.category) = match status {
@@ -64,13 +57,15 @@ fn allowed(entry: &Entry, verb: Verb) -> bool {
 #[test]
 fn advice_follows_policy_and_status() {
     let unknown = |policy: &Policy| match policy {
-        Policy::Rerun | Policy::AcceptDuplicate => "a repetition is harmless: `did not happen` lets the next request",
+        Policy::Rerun | Policy::AcceptDuplicate { .. } => {
+            "a repetition is harmless: `did not happen` lets the next request"
+        }
         Policy::SameKey { .. } => "the provider may have forgotten the key",
         Policy::Ask { .. } | Policy::Void => "`ask` once more, or resolve it yourself",
-        Policy::Escalate | Policy::InTransaction | Policy::Outbox => "nothing is performed before you decide",
+        Policy::Escalate | Policy::InTransaction => "nothing is performed before you decide",
     };
     let rows: [(Status, &str, &str); 6] = [
-        (Status::Started, "wait: an attempt is under way", "attempts-exhausted"),
+        (Status::Started, "wait: an attempt is in flight", "attempts-exhausted"),
         (Status::Completed, "confirm with `took hold`", "attempts-exhausted"),
         (Status::FailedFinal, "fix the cause, then retry: nothing took hold", "attempts-exhausted"),
         (Status::FailedRetryable, "nothing yet: the next request after 2027-", "attempts-exhausted"),
@@ -78,7 +73,7 @@ fn advice_follows_policy_and_status() {
         (Status::Released, "the next request performs it", "attempts-exhausted"),
     ];
     assert_eq!(rows.map(|row| row.0).as_slice(), Status::ALL);
-    for policy in &POLICIES {
+    for policy in &policies() {
         for (status, action, runbook) in rows {
             let entry = standing(policy, status);
             let advice = told(&entry, DOWNSTREAM_UNAVAILABLE);
@@ -94,7 +89,7 @@ fn advice_follows_policy_and_status() {
 
 #[test]
 fn nothing_says_that_an_operation_is_tried_again_by_itself() {
-    for policy in &POLICIES {
+    for policy in &policies() {
         for status in Status::ALL {
             let entry = standing(policy, *status);
             for heads in [DOWNSTREAM_UNAVAILABLE, HOLDER_LOST, PERMISSION, COMMAND_KILLED, DUPLICATE_SUSPECTED] {
@@ -104,13 +99,14 @@ fn nothing_says_that_an_operation_is_tried_again_by_itself() {
             }
         }
     }
-    let incident = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]).open().cloned().expect("an incident");
+    let incident =
+        LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]).open().cloned().expect("an incident");
     assert!(incident.suggested_action.contains("nothing is performed before you decide"), "{incident:?}");
 }
 
 #[test]
 fn a_verb_is_suggested_only_where_the_rule_allows_it() {
-    for policy in &POLICIES {
+    for policy in &policies() {
         for status in Status::ALL {
             let entry = standing(policy, *status);
             let advice = told(&entry, DOWNSTREAM_UNAVAILABLE);
@@ -157,20 +153,20 @@ fn a_command_that_was_killed_is_not_a_dependency_that_was_slow() {
     assert_eq!(&*advice.first_check, "what the command of \"CASE-1\" changes, and whether it is changed");
     assert_eq!(Category::CommandKilled.code(), COMMAND_KILLED);
     for code in [COMMAND_KILLED, COMMAND_FAILED] {
-        let mut book = Book::under(Policy::Escalate).play(&[Claim(1)]);
+        let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1)]);
         let failure = Failure { code: code.name(), ..Failure::technical(Category::Unexpected, SideEffect::Unknown) };
-        book.record(1, Outcome::Unknown(failure));
-        assert_eq!(book.open().expect("an incident").error_code, code, "the command's own code heads it");
+        ledger.record(1, Outcome::Unknown(failure));
+        assert_eq!(ledger.open().expect("an incident").error_code, code, "the command's own code heads it");
     }
 }
 
 #[test]
 fn advice_is_renewed_as_the_operation_moves_on() {
-    let book = Book::under(ASK).play(&[Claim(1), TimeOut]);
-    assert!(book.open().is_none(), "the question comes first");
-    let book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-    let incident = book.open().cloned().expect("an incident");
-    let mut entry = book.entry().clone();
+    let ledger = LedgerFixture::under(ASK).play(&[Claim(1), TimeOut]);
+    assert!(ledger.open().is_none(), "the question comes first");
+    let ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+    let incident = ledger.open().cloned().expect("an incident");
+    let mut entry = ledger.entry().clone();
     (entry.status, entry.side_effect, entry.category) =
         (Status::FailedFinal, SideEffect::NotApplied, Some(Category::Permission));
     let renewed = incident.clone().advised(&entry);

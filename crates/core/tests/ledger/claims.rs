@@ -4,9 +4,9 @@ use onefold_core::effect::Policy;
 use onefold_core::ledger::{Claim, Status};
 use onefold_core::retry::Category::DownstreamUnavailable;
 
-use crate::book::Answer::No;
-use crate::book::Step::{Ask, Claim as Claimed, Complete, Fail, Refuse, Release, Sweep, TimeOut, Void, Wait};
-use crate::book::{ASK, Book, SAME_KEY, START, Step, completion, secs};
+use crate::fixture::Answer::No;
+use crate::fixture::Step::{Ask, Claim as Claimed, Complete, Fail, Refuse, Release, Sweep, TimeOut, Void, Wait};
+use crate::fixture::{ASK, LedgerFixture, SAME_KEY, START, Step, completion, secs};
 
 fn name(claim: &Claim) -> &'static str {
     match claim {
@@ -44,8 +44,8 @@ const ROWS: &[(&str, Policy, &[Step], &str)] = &[
 #[test]
 fn a_claim_is_answered_by_where_the_operation_stands() {
     for (story, policy, steps, answer) in ROWS {
-        let mut book = Book::under(policy.clone()).play(steps);
-        assert_eq!(name(&book.claim(9)), *answer, "{story}");
+        let mut ledger = LedgerFixture::under(policy.clone()).play(steps);
+        assert_eq!(name(&ledger.claim(9)), *answer, "{story}");
     }
 }
 
@@ -53,43 +53,43 @@ fn a_claim_is_answered_by_where_the_operation_stands() {
 fn conflict_wins_over_every_other_answer_and_changes_nothing() {
     for (story, policy, steps, _) in ROWS.iter().filter(|(.., steps, _)| !steps.is_empty()) {
         for attempt in [1, 9] {
-            let mut book = Book::under(policy.clone()).play(steps);
-            let before = book.entry.clone();
-            book.input = b"{\"amount\": 2}";
-            assert_eq!(book.claim(attempt), Claim::Conflict, "{story}, attempt {attempt}");
-            assert_eq!(book.entry, before, "{story}");
+            let mut ledger = LedgerFixture::under(policy.clone()).play(steps);
+            let before = ledger.entry.clone();
+            ledger.input = b"{\"amount\": 2}";
+            assert_eq!(ledger.claim(attempt), Claim::Conflict, "{story}, attempt {attempt}");
+            assert_eq!(ledger.entry, before, "{story}");
         }
     }
 }
 
 #[test]
 fn a_replay_carries_what_was_recorded() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Complete]);
-    let Claim::Replay(replay) = book.claim(2) else { panic!("not replayed") };
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), Complete]);
+    let Claim::Replay(replay) = ledger.claim(2) else { panic!("not replayed") };
     assert_eq!((replay.status, replay.result), (Status::Completed, Some(completion("1").result)));
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Refuse]);
-    let Claim::Replay(replay) = book.claim(2) else { panic!("not replayed") };
-    assert_eq!((replay.status, replay.error_code), (Status::FailedFinal, book.entry().error_code.clone()));
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), Refuse]);
+    let Claim::Replay(replay) = ledger.claim(2) else { panic!("not replayed") };
+    assert_eq!((replay.status, replay.error_code), (Status::FailedFinal, ledger.entry().error_code.clone()));
 }
 
 #[test]
 fn an_answer_says_when_asking_again_makes_sense() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Wait(10)]);
-    assert_eq!(book.claim(2), Claim::InFlight { retry_after: secs(25) });
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Fail(DownstreamUnavailable)]);
-    assert_eq!(book.claim(2), Claim::Waiting { until: START.plus(secs(1)) });
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), TimeOut]);
-    let incident = book.open().map(|incident| incident.id.clone());
-    assert_eq!(book.claim(2), Claim::Unknown { since: START, next_ask: None, incident });
-    let mut book = Book::under(ASK).play(&[Claimed(1), TimeOut]);
-    assert_eq!(book.claim(2), Claim::Unknown { since: START, next_ask: Some(START), incident: None });
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), Wait(10)]);
+    assert_eq!(ledger.claim(2), Claim::InFlight { retry_after: secs(25) });
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), Fail(DownstreamUnavailable)]);
+    assert_eq!(ledger.claim(2), Claim::Waiting { until: START.plus(secs(1)) });
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), TimeOut]);
+    let incident = ledger.open().map(|incident| incident.id.clone());
+    assert_eq!(ledger.claim(2), Claim::Unknown { since: START, next_ask: None, incident });
+    let mut ledger = LedgerFixture::under(ASK).play(&[Claimed(1), TimeOut]);
+    assert_eq!(ledger.claim(2), Claim::Unknown { since: START, next_ask: Some(START), incident: None });
 }
 
 #[test]
 fn a_claim_that_finds_the_lease_over_moves_the_operation_itself() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claimed(1), Wait(35)]);
-    book.claim(2);
-    assert_eq!((book.status(), book.entry().fence), (Status::Unknown, 1));
-    assert!(book.open().is_some());
-    assert_eq!(book.past.len(), 1);
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1), Wait(35)]);
+    ledger.claim(2);
+    assert_eq!((ledger.status(), ledger.entry().fence), (Status::Unknown, 1));
+    assert!(ledger.open().is_some());
+    assert_eq!(ledger.past.len(), 1);
 }

@@ -10,8 +10,8 @@ use onefold_core::incident::{Incident, Needs, grouped};
 use onefold_core::ledger::{Origin, SideEffect, Source, Status};
 use onefold_core::retry::Category::{DownstreamUnavailable, Permission, Unexpected};
 
-use crate::book::Step::{Claim, Complete, Fail, GiveUp, Sweep, TimeOut, Wait};
-use crate::book::{Book, SAME_KEY, START, Step, completed, refused, secs};
+use crate::fixture::Step::{Claim, Complete, Fail, GiveUp, Sweep, TimeOut, Wait};
+use crate::fixture::{LedgerFixture, SAME_KEY, START, Step, completed, refused, secs};
 
 fn full_origin() -> Origin {
     let text = |text: &str| Some(Arc::from(text));
@@ -29,19 +29,19 @@ fn full_origin() -> Origin {
 }
 
 fn open(policy: Policy, story: &[Step]) -> Incident {
-    let mut book = Book::under(policy);
-    book.origin = full_origin();
-    book.play(story).open().cloned().expect("an incident")
+    let mut ledger = LedgerFixture::under(policy);
+    ledger.origin = full_origin();
+    ledger.play(story).open().cloned().expect("an incident")
 }
 
 const SUPERSEDED: &[Step] = &[Claim(1), Wait(35), Sweep, Wait(1), Claim(2), Complete];
 
-fn duplicate() -> Book {
-    let mut book = Book::under(SAME_KEY);
-    book.origin = full_origin();
-    let mut book = book.play(SUPERSEDED);
-    book.record(1, completed("late"));
-    book
+fn duplicate() -> LedgerFixture {
+    let mut ledger = LedgerFixture::under(SAME_KEY);
+    ledger.origin = full_origin();
+    let mut ledger = ledger.play(SUPERSEDED);
+    ledger.record(1, completed("late"));
+    ledger
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn an_incident_says_what_may_be_done() {
     for (story, code, effect, safe, needs) in rows {
         let incident = open(Policy::Escalate, story);
         let said = (incident.error_code.as_str(), incident.side_effect_status, incident.safe_to_retry, incident.needs);
-        assert_eq!(said, (code, effect, safe, needs), "{story:?}");
+        assert_eq!(said, (code, Some(effect), safe, needs), "{story:?}");
     }
     let suspected = duplicate().open().cloned().expect("an incident");
     assert!(suspected.error_code == DUPLICATE_SUSPECTED && !suspected.safe_to_retry);
@@ -90,33 +90,33 @@ fn an_incident_says_what_may_be_done() {
 
 #[test]
 fn an_incident_shows_when_and_where_the_last_attempt_was_alive() {
-    let mut book = Book::under(Policy::Escalate);
-    book.terms = Arc::new({
-        let mut terms = (*book.terms).clone();
+    let mut ledger = LedgerFixture::under(Policy::Escalate);
+    ledger.terms = Arc::new({
+        let mut terms = (*ledger.terms).clone();
         terms.deadline_for = secs(120);
         terms
     });
-    book.worker = Arc::from("host-7");
-    book.granted(1).wait(secs(20));
-    book.renew(1);
-    book.wait(secs(35));
-    book.take(Sweep);
-    let incident = book.open().expect("an incident");
+    ledger.worker = Arc::from("host-7");
+    ledger.granted(1).wait(secs(20));
+    ledger.renew(1);
+    ledger.wait(secs(35));
+    ledger.take(Sweep);
+    let incident = ledger.open().expect("an incident");
     assert_eq!((&*incident.worker, incident.last_alive_at), ("host-7", START.plus(secs(20))));
-    assert_eq!(book.past[&1].last_alive_at, START.plus(secs(20)));
+    assert_eq!(ledger.past[&1].last_alive_at, START.plus(secs(20)));
 }
 
 #[test]
 fn a_second_cause_joins_the_open_incident_and_the_gravest_heads_it() {
-    let mut book = Book::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2), GiveUp]);
-    let first = book.open().cloned().expect("an incident");
-    book.record(1, completed("late"));
-    let joined = book.open().cloned().expect("an incident");
+    let mut ledger = LedgerFixture::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2), GiveUp]);
+    let first = ledger.open().cloned().expect("an incident");
+    ledger.record(1, completed("late"));
+    let joined = ledger.open().cloned().expect("an incident");
     assert_eq!(joined.id, first.id, "one open incident per operation");
     assert_eq!(joined.error_code, DUPLICATE_SUSPECTED);
     assert_eq!((joined.causes.len(), joined.count, joined.first_seen), (2, 2, first.first_seen));
-    book.record(2, completed("contradicts"));
-    let third = book.open().cloned().expect("an incident");
+    ledger.record(2, completed("contradicts"));
+    let third = ledger.open().cloned().expect("an incident");
     assert_eq!((&third.id, third.count), (&first.id, 3));
     assert_eq!(third.error_code, DUPLICATE_SUSPECTED, "a lesser cause does not head it");
     assert!(third.causes.iter().any(|cause| cause.code == OUTCOME_CONFLICT));
@@ -124,30 +124,30 @@ fn a_second_cause_joins_the_open_incident_and_the_gravest_heads_it() {
 
 #[test]
 fn evidence_closes_a_question_but_not_a_suspicion() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-    book.wait(secs(7)).take(Complete);
-    let closed = book.incident.clone().expect("an incident");
-    assert_eq!((closed.closed_by.as_deref(), closed.closed_at), (Some("evidence"), Some(book.now)));
-    assert_eq!(book.entry().incident, None);
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+    ledger.wait(secs(7)).take(Complete);
+    let closed = ledger.incident.clone().expect("an incident");
+    assert_eq!((closed.closed_by.as_deref(), closed.closed_at), (Some("evidence"), Some(ledger.now)));
+    assert_eq!(ledger.entry().incident, None);
 
-    let mut book = Book::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2)]);
-    book.record(1, completed("late"));
-    let suspected = book.open().map(|incident| incident.id.clone());
-    book.take(Complete);
-    assert_eq!(book.status(), Status::Completed);
-    assert_eq!(book.entry().incident, suspected, "still open");
+    let mut ledger = LedgerFixture::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2)]);
+    ledger.record(1, completed("late"));
+    let suspected = ledger.open().map(|incident| incident.id.clone());
+    ledger.take(Complete);
+    assert_eq!(ledger.status(), Status::Completed);
+    assert_eq!(ledger.entry().incident, suspected, "still open");
     assert!(suspected.is_some());
 }
 
 #[test]
 fn a_new_incident_after_a_closed_one_is_another() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-    let first = book.open().map(|incident| incident.id.clone());
-    book.take(Fail(DownstreamUnavailable));
-    assert!(book.open().is_none());
-    book.wait(secs(1)).take(Claim(2));
-    book.take(TimeOut);
-    assert!(book.open().is_some_and(|incident| Some(&incident.id) != first.as_ref() && incident.count == 1));
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+    let first = ledger.open().map(|incident| incident.id.clone());
+    ledger.take(Fail(DownstreamUnavailable));
+    assert!(ledger.open().is_none());
+    ledger.wait(secs(1)).take(Claim(2));
+    ledger.take(TimeOut);
+    assert!(ledger.open().is_some_and(|incident| Some(&incident.id) != first.as_ref() && incident.count == 1));
 }
 
 #[test]
@@ -155,9 +155,9 @@ fn incidents_of_one_cause_are_one_group() {
     const CRASH: &[Step] = &[Claim(1), Wait(35), Sweep];
     const TIMEOUT: &[Step] = &[Claim(1), TimeOut];
     let of = |id, worker: &str, story: &[Step]| {
-        let mut book = Book::under(Policy::Escalate);
-        (book.id, book.worker) = (id, Arc::from(worker));
-        book.play(story).open().cloned().expect("an incident")
+        let mut ledger = LedgerFixture::under(Policy::Escalate);
+        (ledger.id, ledger.worker) = (id, Arc::from(worker));
+        ledger.play(story).open().cloned().expect("an incident")
     };
     let groups = grouped([
         of("A", "host-1", CRASH),
@@ -167,12 +167,12 @@ fn incidents_of_one_cause_are_one_group() {
         of("E", "host-1", TIMEOUT),
         of("F", "host-2", TIMEOUT),
     ]);
-    let seen: Vec<_> = groups.iter().map(|group| (group.key.as_str(), group.operations)).collect();
+    let seen: Vec<_> = groups.iter().map(|group| (group.key.as_str(), group.incidents)).collect();
     assert_eq!(
         seen,
         [("HOLDER_LOST host-1", 3), ("DOWNSTREAM_TIMEOUT notice.issue notice-service", 2), ("HOLDER_LOST host-2", 1),]
     );
-    assert_eq!(groups[0].head.operation_id.as_str(), "A");
+    assert_eq!(&*groups[0].head.subject.id, "A");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_known_failure_heads_its_incident_with_attempts_exhausted() {
 
 #[test]
 fn a_business_answer_needs_nobody() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1)]);
-    book.record(1, refused());
-    assert!(book.open().is_none());
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1)]);
+    ledger.record(1, refused());
+    assert!(ledger.open().is_none());
 }

@@ -4,12 +4,12 @@ use onefold_core::effect::Policy;
 use onefold_core::ledger::{SideEffect, Status};
 use onefold_core::retry::Category::{DownstreamUnavailable, Permission, Unexpected};
 
-use crate::book::Answer::{CannotTell, No, Yes};
-use crate::book::Step::{
+use crate::fixture::Answer::{CannotTell, No, Yes};
+use crate::fixture::Step::{
     Ask, Claim, Complete, DidNotHappen, Fail, Failed, GiveUp, HolderDead, Refuse, Release, Retry, Sweep, TimeOut,
     TookHold, Void, Wait,
 };
-use crate::book::{ASK, Book, SAME_KEY, Step};
+use crate::fixture::{ASK, LedgerFixture, SAME_KEY, Step, accepts_duplicates};
 
 /// Where the story leads: status, fence, effect, and who is to look at it.
 struct Arrow {
@@ -44,9 +44,9 @@ use Status::{Completed, FailedFinal, FailedRetryable, Released, Started, Unknown
 
 fn check(arrows: &[Arrow]) {
     for arrow in arrows {
-        let book = Book::under(arrow.under.clone()).play(arrow.story);
-        let entry = book.entry();
-        let looks = match (book.open(), entry.next_ask_at) {
+        let ledger = LedgerFixture::under(arrow.under.clone()).play(arrow.story);
+        let entry = ledger.entry();
+        let looks = match (ledger.open(), entry.next_ask_at) {
             (Some(_), _) => Person,
             (None, Some(_)) => Reconciler,
             (None, None) => Nobody,
@@ -94,7 +94,7 @@ fn crash_before_record_leaves_the_operation_to_its_policy() {
     const CRASH: &[Step] = &[Claim(1), Wait(35), Sweep];
     check(&[
         arrow("rerun", Policy::Rerun, CRASH, (FailedRetryable, 1, Maybe, Nobody)),
-        arrow("accept duplicate", Policy::AcceptDuplicate, CRASH, (FailedRetryable, 1, Maybe, Nobody)),
+        arrow("accept duplicate", accepts_duplicates(), CRASH, (FailedRetryable, 1, Maybe, Nobody)),
         arrow("same key", SAME_KEY, CRASH, (FailedRetryable, 1, Maybe, Nobody)),
         arrow("ask", ASK, CRASH, (Unknown, 1, Maybe, Reconciler)),
         arrow("void", Policy::Void, CRASH, (Unknown, 1, Maybe, Reconciler)),
@@ -115,7 +115,7 @@ fn a_timeout_is_unknown_and_left_to_its_policy() {
     const TIMEOUT: &[Step] = &[Claim(1), TimeOut];
     check(&[
         arrow("rerun", Policy::Rerun, TIMEOUT, (FailedRetryable, 1, Maybe, Nobody)),
-        arrow("accept duplicate", Policy::AcceptDuplicate, TIMEOUT, (FailedRetryable, 1, Maybe, Nobody)),
+        arrow("accept duplicate", accepts_duplicates(), TIMEOUT, (FailedRetryable, 1, Maybe, Nobody)),
         arrow("same key", SAME_KEY, TIMEOUT, (FailedRetryable, 1, Maybe, Nobody)),
         arrow("ask", ASK, TIMEOUT, (Unknown, 1, Maybe, Reconciler)),
         arrow("void", Policy::Void, TIMEOUT, (Unknown, 1, Maybe, Reconciler)),

@@ -1,12 +1,14 @@
 //! Attempts used up, time used up, evidence, large results.
 
-use onefold_core::effect::{EffectClass, Policy, Terms};
+use onefold_core::effect::{EffectClass, KindSpec, Policy};
 use onefold_core::error::ATTEMPTS_EXHAUSTED;
 use onefold_core::ledger::{Claim, Digest, Outcome, Recorded, Refusal, SideEffect, Status, StoredResult, SweepReason};
 use onefold_core::retry::Category::{self, DownstreamTimeout, DownstreamUnavailable};
 
-use crate::book::Step::{Claim as Claimed, Fail, Sweep, TimeOut, Wait};
-use crate::book::{ASK, Book, SAME_KEY, START, Step, completed, retryable, secs, terms, timed_out, with_evidence};
+use crate::fixture::Step::{Claim as Claimed, Fail, Sweep, TimeOut, Wait};
+use crate::fixture::{
+    ASK, LedgerFixture, SAME_KEY, START, Step, completed, retryable, secs, terms, timed_out, with_evidence,
+};
 
 #[test]
 fn used_up_attempts_are_final_where_nothing_took_hold_and_unknown_where_it_may_have() {
@@ -29,46 +31,46 @@ fn used_up_attempts_are_final_where_nothing_took_hold_and_unknown_where_it_may_h
         ("unknown, rerun", Policy::Rerun, timed_out(), Status::Unknown, SideEffect::Unknown),
     ];
     for (name, policy, outcome, status, effect) in rows {
-        let mut book = Book::under(policy);
+        let mut ledger = LedgerFixture::under(policy);
         for attempt in 1..=5 {
-            assert!(book.open().is_none(), "{name}: too early");
-            book.granted(attempt);
-            book.record(u64::from(attempt), outcome.clone());
-            book.wait(secs(60));
+            assert!(ledger.open().is_none(), "{name}: too early");
+            ledger.granted(attempt);
+            ledger.record(u64::from(attempt), outcome.clone());
+            ledger.wait(secs(60));
         }
-        assert_eq!((book.status(), book.entry().side_effect), (status, effect), "{name}");
-        let incident = book.open().expect("an incident");
+        assert_eq!((ledger.status(), ledger.entry().side_effect), (status, effect), "{name}");
+        let incident = ledger.open().expect("an incident");
         assert_eq!((incident.attempts, &*incident.attempts_ended_because), (5, "every attempt was used up"), "{name}");
         assert_eq!(incident.safe_to_retry, effect == SideEffect::NotApplied, "{name}");
-        assert!(!matches!(book.claim(9), Claim::Granted(_)), "{name}");
+        assert!(!matches!(ledger.claim(9), Claim::Granted(_)), "{name}");
     }
 }
 
 #[test]
 fn one_unknown_attempt_keeps_the_whole_operation_unknown() {
-    let mut book = Book::under(SAME_KEY).play(&[Claimed(1), TimeOut]);
+    let mut ledger = LedgerFixture::under(SAME_KEY).play(&[Claimed(1), TimeOut]);
     for attempt in 2..=5 {
-        book.wait(secs(60)).granted(attempt);
-        book.record(u64::from(attempt), retryable(DownstreamUnavailable));
+        ledger.wait(secs(60)).granted(attempt);
+        ledger.record(u64::from(attempt), retryable(DownstreamUnavailable));
     }
-    assert_eq!((book.status(), book.entry().side_effect), (Status::Unknown, SideEffect::Unknown));
-    assert!(book.open().is_some());
+    assert_eq!((ledger.status(), ledger.entry().side_effect), (Status::Unknown, SideEffect::Unknown));
+    assert!(ledger.open().is_some());
 }
 
 #[test]
 fn silent_holders_use_up_attempts_too() {
-    let mut book = Book::under(Policy::Rerun);
+    let mut ledger = LedgerFixture::under(Policy::Rerun);
     for attempt in 1..=5 {
-        book.granted(attempt).wait(secs(35));
-        book.take(Sweep);
-        book.wait(secs(60));
+        ledger.granted(attempt).wait(secs(35));
+        ledger.take(Sweep);
+        ledger.wait(secs(60));
     }
-    assert_eq!(book.status(), Status::Unknown);
-    assert!(book.open().is_some());
+    assert_eq!(ledger.status(), Status::Unknown);
+    assert!(ledger.open().is_some());
 }
 
-fn within(policy: Policy, seconds: u64) -> Terms {
-    let mut terms = terms(crate::book::class_of(&policy), policy);
+fn within(policy: Policy, seconds: u64) -> KindSpec {
+    let mut terms = terms(crate::fixture::class_of(&policy), policy);
     terms.retry.escalate_within = Some(secs(seconds));
     terms
 }
@@ -80,12 +82,12 @@ fn a_claim_that_comes_after_the_time_for_retrying_is_not_granted() {
         (SAME_KEY, &[Claimed(1), TimeOut], Status::Unknown),
     ];
     for (policy, story, status) in rows {
-        let mut book = Book::of(within(policy, 100)).play(story);
-        book.wait(secs(100));
-        let claim = book.claim(2);
+        let mut ledger = LedgerFixture::of(within(policy, 100)).play(story);
+        ledger.wait(secs(100));
+        let claim = ledger.claim(2);
         assert!(matches!(claim, Claim::Replay(_) | Claim::Unknown { .. }), "{claim:?}");
-        assert_eq!(book.status(), status);
-        assert!(book.open().is_some());
+        assert_eq!(ledger.status(), status);
+        assert!(ledger.open().is_some());
     }
 }
 
@@ -99,24 +101,28 @@ fn retrying_ends_by_the_clock() {
         ("unknown, same key", SAME_KEY, MAYBE, Status::Unknown),
     ];
     for (name, policy, story, status) in rows {
-        let mut book = Book::of(within(policy, 100)).play(story);
-        assert_eq!(book.entry().escalate_at, Some(START.plus(secs(100))), "{name}");
-        book.wait(secs(99));
-        assert!(!book.sweep(SweepReason::Expired), "{name}");
-        book.wait(secs(1));
-        assert!(book.sweep(SweepReason::Expired), "{name}");
-        assert_eq!(book.status(), status, "{name}");
-        assert!(book.open().is_some(), "{name}");
+        let mut ledger = LedgerFixture::of(within(policy, 100)).play(story);
+        assert_eq!(ledger.entry().escalate_at, Some(START.plus(secs(100))), "{name}");
+        ledger.wait(secs(99));
+        assert!(!ledger.sweep(SweepReason::Expired), "{name}");
+        ledger.wait(secs(1));
+        assert!(ledger.sweep(SweepReason::Expired), "{name}");
+        assert_eq!(ledger.status(), status, "{name}");
+        assert!(ledger.open().is_some(), "{name}");
     }
 }
 
 #[test]
 fn a_wait_past_the_end_of_retrying_is_not_begun() {
-    let mut book =
-        Book::of(within(Policy::Escalate, 4)).play(&[Claimed(1), Fail(DownstreamTimeout), Wait(1), Claimed(2)]);
-    book.take(Fail(DownstreamTimeout));
-    assert_eq!(book.status(), Status::FailedFinal);
-    let incident = book.open().expect("an incident");
+    let mut ledger = LedgerFixture::of(within(Policy::Escalate, 4)).play(&[
+        Claimed(1),
+        Fail(DownstreamTimeout),
+        Wait(1),
+        Claimed(2),
+    ]);
+    ledger.take(Fail(DownstreamTimeout));
+    assert_eq!(ledger.status(), Status::FailedFinal);
+    let incident = ledger.open().expect("an incident");
     assert_eq!(incident.error_code, ATTEMPTS_EXHAUSTED);
     assert_eq!(&*incident.attempts_ended_because, "the time for retrying is over");
 }
@@ -125,8 +131,8 @@ fn a_wait_past_the_end_of_retrying_is_not_begun() {
 fn under_one_key_the_earlier_of_memory_and_clock_ends_waiting() {
     for (memory, clock, ends) in [(100, 200, 100), (200, 100, 100)] {
         let terms = within(Policy::SameKey { provider_memory: secs(memory) }, clock);
-        let book = Book::of(terms).play(&[Claimed(1), TimeOut]);
-        assert_eq!(book.entry().escalate_at, Some(START.plus(secs(ends))));
+        let ledger = LedgerFixture::of(terms).play(&[Claimed(1), TimeOut]);
+        assert_eq!(ledger.entry().escalate_at, Some(START.plus(secs(ends))));
     }
 }
 
@@ -138,10 +144,10 @@ fn a_backoff_runs_by_category_and_retry_after_goes_first() {
         (Category::RateLimited, Some(7), 7),
     ];
     for (category, retry_after, wait) in rows {
-        let mut book = Book::under(Policy::Escalate).play(&[Claimed(1)]);
+        let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1)]);
         let Outcome::FailedRetryable(mut failure) = retryable(category) else { panic!("not retryable") };
         failure.retry_after = retry_after.map(secs);
-        let answer = book.record(1, Outcome::FailedRetryable(failure));
+        let answer = ledger.record(1, Outcome::FailedRetryable(failure));
         let next_attempt_at = Some(START.plus(secs(wait)));
         assert_eq!(answer, Recorded::Settled { status: Status::FailedRetryable, next_attempt_at });
     }
@@ -151,9 +157,9 @@ fn a_backoff_runs_by_category_and_retry_after_goes_first() {
 fn a_failure_that_may_have_taken_hold_is_unknown_whatever_it_calls_itself() {
     for outcome in [|failure| Outcome::FailedFinal(failure), |failure| Outcome::FailedRetryable(failure)] {
         let Outcome::Unknown(failure) = timed_out() else { panic!("not unknown") };
-        let mut book = Book::under(Policy::Escalate).play(&[Claimed(1)]);
-        book.record(1, outcome(failure));
-        assert_eq!((book.status(), book.entry().side_effect), (Status::Unknown, SideEffect::Unknown));
+        let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claimed(1)]);
+        ledger.record(1, outcome(failure));
+        assert_eq!((ledger.status(), ledger.entry().side_effect), (Status::Unknown, SideEffect::Unknown));
     }
 }
 
@@ -162,9 +168,9 @@ fn a_large_result_is_kept_as_its_digest_and_never_performed_again() {
     for (bytes_max, kept) in [(10, true), (9, false)] {
         let mut terms = terms(EffectClass::ExternalCommand, Policy::Escalate);
         terms.result_bytes_max = bytes_max;
-        let mut book = Book::of(terms).play(&[Claimed(1)]);
-        book.record(1, with_evidence("1234567890"));
-        let Claim::Replay(replay) = book.claim(2) else { panic!("not replayed") };
+        let mut ledger = LedgerFixture::of(terms).play(&[Claimed(1)]);
+        ledger.record(1, with_evidence("1234567890"));
+        let Claim::Replay(replay) = ledger.claim(2) else { panic!("not replayed") };
         match replay.result.expect("a result") {
             StoredResult::Kept { bytes, .. } => assert!(kept && &*bytes == b"1234567890"),
             StoredResult::Damaged { .. } => panic!("nothing changed it"),
@@ -174,17 +180,17 @@ fn a_large_result_is_kept_as_its_digest_and_never_performed_again() {
                 assert_eq!(reference.as_deref(), Some("notice 4711"));
             }
         }
-        assert_eq!(book.record(1, with_evidence("1234567890")), Recorded::Already { status: Status::Completed });
+        assert_eq!(ledger.record(1, with_evidence("1234567890")), Recorded::Already { status: Status::Completed });
     }
 }
 
 #[test]
 fn a_financial_effect_is_completed_only_with_its_evidence() {
-    let mut book = Book::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claimed(1)]);
-    assert_eq!(book.record(1, completed("1")), Recorded::Refused(Refusal::EvidenceRequired));
-    assert_eq!(book.status(), Status::Started);
-    assert!(matches!(book.record(1, with_evidence("1")), Recorded::Settled { status: Status::Completed, .. }));
-    let mut stored_laxer = Book::under(ASK).play(&[Claimed(1)]);
+    let mut ledger = LedgerFixture::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claimed(1)]);
+    assert_eq!(ledger.record(1, completed("1")), Recorded::Refused(Refusal::EvidenceRequired));
+    assert_eq!(ledger.status(), Status::Started);
+    assert!(matches!(ledger.record(1, with_evidence("1")), Recorded::Settled { status: Status::Completed, .. }));
+    let mut stored_laxer = LedgerFixture::under(ASK).play(&[Claimed(1)]);
     stored_laxer.terms = std::sync::Arc::new(terms(EffectClass::FinancialOrLegal, Policy::Escalate));
     assert_eq!(stored_laxer.record(1, completed("1")), Recorded::Refused(Refusal::EvidenceRequired));
 }

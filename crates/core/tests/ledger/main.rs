@@ -12,18 +12,20 @@
 //! | `limits` | attempts used up, time used up, evidence, large results |
 //! | `advice` | what a person is told, by policy and status |
 //! | `incidents` | what an incident holds, who joins it, what closes it |
-//! | `book` | one operation's rows in memory, moved by the production rules |
+//! | `rows` | which columns each step writes |
+//! | `ledger` | one operation's rows in memory, moved by the production rules |
 
 #![expect(clippy::expect_used, reason = "a case that cannot be built fails its test")]
 
 mod advice;
-mod book;
 mod claims;
 mod clocks;
 mod contracts;
+mod fixture;
 mod incidents;
 mod life;
 mod limits;
 mod lost_answers;
 mod reconciling;
+mod rows;
 mod verbs;

@@ -9,8 +9,8 @@ use onefold_core::ledger::{
 };
 use onefold_core::retry::Category::DownstreamUnavailable;
 
-use crate::book::Step::{Claim, Complete, Fail, GiveUp, Refuse, Release, Sweep, TimeOut, Wait};
-use crate::book::{ASK, Book, SAME_KEY, Step, completed, completion, secs, terms};
+use crate::fixture::Step::{Claim, Complete, Fail, GiveUp, Refuse, Release, Sweep, TimeOut, Wait};
+use crate::fixture::{ASK, LedgerFixture, SAME_KEY, Step, completed, completion, secs, terms};
 
 fn did_not(force: bool) -> Verb {
     Verb::Resolve(Resolution::DidNotHappen { force })
@@ -63,13 +63,13 @@ fn a_verb_is_carried_out_or_refused_by_where_the_operation_stands() {
         ("live lease: retry", Escalate, &[Claim(1)], Verb::Retry, None),
     ];
     for (name, policy, story, verb, status) in rows {
-        let mut book = Book::under(policy).play(story);
-        let before = book.entry.clone();
-        match (book.says("ana", verb), status) {
+        let mut ledger = LedgerFixture::under(policy).play(story);
+        let before = ledger.entry.clone();
+        match (ledger.says("ana", verb), status) {
             (Ok(resolved), Some(status)) => assert_eq!(resolved, Resolved::Done(status), "{name}"),
             (Err(error), None) => {
                 assert_eq!(error.code(), RESOLUTION_REFUSED, "{name}");
-                assert_eq!(book.entry, before, "{name}");
+                assert_eq!(ledger.entry, before, "{name}");
             }
             (answer, _) => panic!("{name}: {answer:?}"),
         }
@@ -82,45 +82,45 @@ fn a_verb_needs_who_and_why() {
     for (who, why) in
         [("", "seen"), (" ", "seen"), ("ana", ""), ("ana", "  "), ("ana", long.as_str()), (long.as_str(), "seen")]
     {
-        let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-        let request = ResolveRequest { why: Arc::from(why), ..book.verb_request(who, took_hold()) };
-        assert_eq!(book.ask_for(&request).expect_err("refused").code(), LIMIT_EXCEEDED, "{who:.5} {why:.5}");
-        assert_eq!(book.status(), Status::Unknown);
+        let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+        let request = ResolveRequest { why: Arc::from(why), ..ledger.verb_request(who, took_hold()) };
+        assert_eq!(ledger.ask_for(&request).expect_err("refused").code(), LIMIT_EXCEEDED, "{who:.5} {why:.5}");
+        assert_eq!(ledger.status(), Status::Unknown);
     }
 }
 
 #[test]
 fn a_verb_is_kept_with_who_and_why() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-    book.says("ana", took_hold()).expect("allowed");
-    let note = book.notes.last().expect("a note");
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+    ledger.says("ana", took_hold()).expect("allowed");
+    let note = ledger.notes.last().expect("a note");
     assert_eq!((&*note.who, note.why.as_deref(), note.fence), ("ana", Some("looked at the provider's list"), 1));
-    assert_eq!(book.entry().settled_by, Some(SettledBy::Person));
-    assert_eq!(book.incident.as_ref().and_then(|incident| incident.closed_by.as_deref()), Some("ana"));
+    assert_eq!(ledger.entry().settled_by, Some(SettledBy::Person));
+    assert_eq!(ledger.incident.as_ref().and_then(|incident| incident.closed_by.as_deref()), Some("ana"));
 }
 
 #[test]
 fn a_verb_on_what_changed_since_it_was_looked_at_is_refused() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
-    let seen = book.verb_request("ana", took_hold());
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut]);
+    let seen = ledger.verb_request("ana", took_hold());
     for request in [
         ResolveRequest { fence: 2, ..seen.clone() },
         ResolveRequest { fence: 0, ..seen.clone() },
         ResolveRequest { status: Status::FailedRetryable, ..seen.clone() },
     ] {
-        assert_eq!(book.ask_for(&request).expect_err("refused").code(), RESOLUTION_REFUSED);
+        assert_eq!(ledger.ask_for(&request).expect_err("refused").code(), RESOLUTION_REFUSED);
     }
-    book.record(1, completed("1"));
-    assert_eq!(book.ask_for(&seen).expect_err("refused").code(), RESOLUTION_REFUSED, "recorded meanwhile");
-    let mut absent = Book::under(Policy::Escalate);
+    ledger.record(1, completed("1"));
+    assert_eq!(ledger.ask_for(&seen).expect_err("refused").code(), RESOLUTION_REFUSED, "recorded meanwhile");
+    let mut absent = LedgerFixture::under(Policy::Escalate);
     assert_eq!(absent.ask_for(&seen).expect_err("refused").code(), RESOLUTION_REFUSED, "absent");
 }
 
 #[test]
 fn did_not_happen_waits_for_settle_after_the_deadline_and_its_slack() {
     for (after, allowed) in [(0, false), (30, false), (934, false), (935, true)] {
-        let mut book = Book::under(Policy::Escalate).play(&[Claim(1), TimeOut, Wait(after)]);
-        let answer = book.says("ana", did_not(false));
+        let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), TimeOut, Wait(after)]);
+        let answer = ledger.says("ana", did_not(false));
         assert_eq!(answer.is_ok(), allowed, "{after} s");
         if let Err(error) = answer {
             assert!(error.next_step().contains("force"), "{error}");
@@ -130,58 +130,60 @@ fn did_not_happen_waits_for_settle_after_the_deadline_and_its_slack() {
 
 #[test]
 fn a_financial_effect_did_not_happen_only_by_two_people() {
-    let book = || Book::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claim(1), TimeOut]);
+    let ledger =
+        || LedgerFixture::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claim(1), TimeOut]);
     for (force, after) in [(true, 0), (false, SETTLED)] {
-        let mut book = book();
-        book.wait(secs(after));
-        assert_eq!(book.says("ana", did_not(force)).expect("noted"), Resolved::NeedsSecondPerson);
-        assert_eq!((book.status(), book.entry().approved_by.as_deref()), (Status::Unknown, Some("ana")));
-        assert_eq!(book.says("ana", did_not(force)).expect("noted"), Resolved::NeedsSecondPerson, "the same person");
-        assert_eq!(book.says("ben", did_not(force)).expect("done"), Resolved::Done(Status::Released));
-        assert_eq!(book.entry().approved_by, None);
+        let mut ledger = ledger();
+        ledger.wait(secs(after));
+        assert_eq!(ledger.says("ana", did_not(force)).expect("noted"), Resolved::NeedsSecondPerson);
+        assert_eq!((ledger.status(), ledger.entry().approved_by.as_deref()), (Status::Unknown, Some("ana")));
+        assert_eq!(ledger.says("ana", did_not(force)).expect("noted"), Resolved::NeedsSecondPerson, "the same person");
+        assert_eq!(ledger.says("ben", did_not(force)).expect("done"), Resolved::Done(Status::Released));
+        assert_eq!(ledger.entry().approved_by, None);
     }
-    let mut hasty = book();
+    let mut hasty = ledger();
     assert_eq!(hasty.says("ana", did_not(false)).expect_err("refused").code(), RESOLUTION_REFUSED);
 }
 
 #[test]
 fn a_financial_effect_took_hold_only_with_its_evidence() {
-    let mut book = Book::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claim(1), TimeOut]);
-    assert_eq!(book.says("ana", took_hold()).expect_err("refused").code(), EVIDENCE_REQUIRED);
+    let mut ledger =
+        LedgerFixture::of(terms(EffectClass::FinancialOrLegal, Policy::Escalate)).play(&[Claim(1), TimeOut]);
+    assert_eq!(ledger.says("ana", took_hold()).expect_err("refused").code(), EVIDENCE_REQUIRED);
     let proved = Completion { evidence: Some(Arc::from("booking 12")), ..completion("1") };
-    let answer = book.finds(Resolution::TookHold(proved)).expect("done");
+    let answer = ledger.finds(Resolution::TookHold(proved)).expect("done");
     assert_eq!(answer, Resolved::Done(Status::Completed));
-    assert_eq!(book.entry().evidence_ref.as_deref(), Some("booking 12"));
+    assert_eq!(ledger.entry().evidence_ref.as_deref(), Some("booking 12"));
 }
 
 #[test]
 fn ask_now_makes_the_question_due_and_keeps_the_incident() {
-    let mut book = Book::under(ASK).play(&[Claim(1), Wait(35), Sweep]);
-    book.wait(OVERDUE_FOR);
-    book.take(Sweep);
-    assert_eq!(book.entry().next_ask_at, None);
-    book.says("ana", Verb::AskNow).expect("allowed");
-    assert_eq!(book.entry().next_ask_at, Some(book.now));
-    assert!(book.open().is_some());
+    let mut ledger = LedgerFixture::under(ASK).play(&[Claim(1), Wait(35), Sweep]);
+    ledger.wait(OVERDUE_FOR);
+    ledger.take(Sweep);
+    assert_eq!(ledger.entry().next_ask_at, None);
+    ledger.says("ana", Verb::AskNow).expect("allowed");
+    assert_eq!(ledger.entry().next_ask_at, Some(ledger.now));
+    assert!(ledger.open().is_some());
 }
 
 #[test]
 fn a_person_confirms_what_stands_and_so_closes_a_suspicion() {
-    let mut book = Book::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2), Complete]);
-    book.record(1, completed("late"));
-    let before = book.entry().result.clone();
-    assert!(book.open().is_some());
-    assert_eq!(book.says("ana", took_hold()).expect("confirmed"), Resolved::Done(Status::Completed));
-    assert!(book.open().is_none());
-    assert_eq!(book.entry().result, before, "the stored result stays");
+    let mut ledger = LedgerFixture::under(SAME_KEY).play(&[Claim(1), Wait(35), Sweep, Wait(1), Claim(2), Complete]);
+    ledger.record(1, completed("late"));
+    let before = ledger.entry().result.clone();
+    assert!(ledger.open().is_some());
+    assert_eq!(ledger.says("ana", took_hold()).expect("confirmed"), Resolved::Done(Status::Completed));
+    assert!(ledger.open().is_none());
+    assert_eq!(ledger.entry().result, before, "the stored result stays");
 }
 
 #[test]
 fn a_retry_starts_with_all_its_attempts() {
-    let mut book = Book::under(Policy::Escalate).play(&[Claim(1), GiveUp]);
-    book.says("ana", Verb::Retry).expect("allowed");
-    assert!(book.open().is_none());
-    book.granted(2);
-    assert_eq!((book.entry().attempts, book.entry().fence), (1, 2));
-    assert_eq!(book.entry().side_effect, SideEffect::NotApplied);
+    let mut ledger = LedgerFixture::under(Policy::Escalate).play(&[Claim(1), GiveUp]);
+    ledger.says("ana", Verb::Retry).expect("allowed");
+    assert!(ledger.open().is_none());
+    ledger.granted(2);
+    assert_eq!((ledger.entry().attempts, ledger.entry().fence), (1, 2));
+    assert_eq!(ledger.entry().side_effect, SideEffect::NotApplied);
 }

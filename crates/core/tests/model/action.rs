@@ -6,7 +6,7 @@ use stateright::{Model, Property};
 
 use crate::properties;
 use crate::scenario::{Connections, Late, Under, World};
-use crate::state::{Grant, Heard, Phase, Said, State};
+use crate::state::{Grant, Phase, ProviderReply, State, WorkerReport};
 
 /// One thing that happens. Workers are meant by number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum Action {
     /// The request of this fence arrives and is turned away.
     TurnAway(u64),
     /// A worker records.
-    Record(u8, Said),
+    Record(u8, WorkerReport),
     /// The answer to its record was lost; it records the same again.
     RecordAgain(u8),
     /// A holder that sent nothing releases.
@@ -76,7 +76,7 @@ impl Action {
             | Self::ReleaseAfterUnknown(_)
             | Self::Crash(_)
             | Self::TurnAway(_)
-            | Self::Record(_, Said::GaveUp)
+            | Self::Record(_, WorkerReport::GaveUp)
             | Self::RecordAgain(_)
             | Self::ReleaseAgain(_)
             | Self::CannotTell => true,
@@ -88,7 +88,7 @@ impl Action {
             | Self::Renew(_)
             | Self::Send(_)
             | Self::Arrive(_)
-            | Self::Record(_, Said::Completed | Said::Unknown | Said::NotApplied)
+            | Self::Record(_, WorkerReport::Completed | WorkerReport::Unknown | WorkerReport::NotApplied)
             | Self::Release(_)
             | Self::Sweep
             | Self::SweepDead
@@ -176,22 +176,29 @@ impl World {
             }
             Phase::Holding(_, deadline) => {
                 actions.extend([Action::Release(number), Action::Renew(number), Action::Crash(number)]);
-                actions.extend([Action::Record(number, Said::NotApplied), Action::Record(number, Said::GaveUp)]);
+                actions.extend([
+                    Action::Record(number, WorkerReport::NotApplied),
+                    Action::Record(number, WorkerReport::GaveUp),
+                ]);
                 if state.now() < deadline {
                     actions.push(Action::Send(number));
                 }
             }
             Phase::Sent(_, heard) => {
-                actions.extend([Action::Record(number, Said::Unknown), Action::Renew(number), Action::Crash(number)]);
+                actions.extend([
+                    Action::Record(number, WorkerReport::Unknown),
+                    Action::Renew(number),
+                    Action::Crash(number),
+                ]);
                 match heard {
-                    Heard::Nothing => {}
-                    Heard::Done => actions.push(Action::Record(number, Said::Completed)),
-                    Heard::TurnedAway => actions.push(Action::Record(number, Said::NotApplied)),
+                    ProviderReply::Nothing => {}
+                    ProviderReply::Done => actions.push(Action::Record(number, WorkerReport::Completed)),
+                    ProviderReply::TurnedAway => actions.push(Action::Record(number, WorkerReport::NotApplied)),
                 }
             }
             Phase::Reported(_, said) => {
                 actions.push(Action::RecordAgain(number));
-                if said == Said::Unknown {
+                if said == WorkerReport::Unknown {
                     actions.push(Action::ReleaseAfterUnknown(number));
                 }
             }

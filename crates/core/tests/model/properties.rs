@@ -6,7 +6,7 @@ use onefold_core::ledger::{Claim, Entry, SettledBy, SideEffect, Status, SweepRea
 use stateright::Property;
 
 use crate::scenario::{TICK, Under, World};
-use crate::state::{Heard, Phase, Said, State, Worker};
+use crate::state::{Phase, ProviderReply, State, Worker, WorkerReport};
 
 pub(crate) const ONE_EFFECT: &str = "there is at most one effect that was not declared repeatable";
 pub(crate) const NOBODY_NEEDED: &str = "nobody is needed where nobody acted and nobody fell silent";
@@ -169,7 +169,7 @@ fn closed_by_its_holder(world: &World, state: &State) -> bool {
         return false;
     };
     let heard = |worker: &Worker| match worker.phase {
-        Phase::Sent(grant, Heard::Done) if grant.fence == entry.fence => Some(grant),
+        Phase::Sent(grant, ProviderReply::Done) if grant.fence == entry.fence => Some(grant),
         Phase::Sent(..)
         | Phase::Idle
         | Phase::Unanswered(_)
@@ -180,7 +180,7 @@ fn closed_by_its_holder(world: &World, state: &State) -> bool {
     let Some(grant) = state.workers.iter().find_map(heard).filter(|_| entry.status == Status::Unknown) else {
         return false;
     };
-    let decision = record(Some(entry), None, &world.record_request(grant, Said::Completed), state.now());
+    let decision = record(Some(entry), None, &world.record_request(grant, WorkerReport::Completed), state.now());
     decision.transition.is_some_and(|mut transition| {
         let written = transition.settle_incident(Some(open.clone()));
         transition.entry.status == Status::Completed && written.is_some_and(|incident| !incident.is_open())

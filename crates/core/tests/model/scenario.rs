@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use onefold_core::Timestamp;
-use onefold_core::effect::{Contract, EffectClass, Policy, Terms};
-use onefold_core::fingerprint::{FingerprintKey, KeyId, Keyring, Mode, Subject};
+use onefold_core::effect::{EffectClass, EffectContract, KindSpec, Policy};
+use onefold_core::fingerprint::{FingerprintInput, FingerprintKey, KeyId, Keyring, Mode};
 use onefold_core::ledger::{AttemptId, Holder, Origin, Source};
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
 use onefold_core::retry::{Category, Schedule};
@@ -52,7 +52,7 @@ pub(crate) enum Without {
     Nothing,
     /// A stale holder speaks with the fence and attempt of the present one.
     Fence,
-    /// Whoever lost the answer to a claim asks again under a new attempt id.
+    /// A caller that lost the answer to a claim asks again under a new attempt id.
     AttemptId,
     /// An undelivered answer counts as its holder's word: a grant goes back although it was answered twice.
     AnswerCount,
@@ -119,7 +119,7 @@ impl Scenario {
         }
     }
 
-    fn contract(&self) -> Contract {
+    fn contract(&self) -> EffectContract {
         let (class, policy) = match self.under {
             Under::SameKey => {
                 let provider_memory = TICK * u32::from(self.declared_memory);
@@ -130,11 +130,11 @@ impl Scenario {
             Under::Escalate => (EffectClass::ExternalCommand, Policy::Escalate),
             Under::Rerun => (EffectClass::Converging, Policy::Rerun),
         };
-        Contract::new(class, policy).expect("the pair is in the table of effect classes")
+        EffectContract::new(class, policy).expect("the pair is in the table of effect classes")
     }
 
-    fn terms(&self) -> Terms {
-        let mut terms = Terms::new(KindName::parse("notice.issue").expect("a kind name"), self.contract());
+    fn terms(&self) -> KindSpec {
+        let mut terms = KindSpec::new(KindName::parse("notice.issue").expect("a kind name"), self.contract());
         terms.lease_for = TICK * u32::from(self.lease);
         terms.deadline_for = TICK * u32::from(self.deadline);
         terms.settle = TICK * u32::from(self.settle);
@@ -150,11 +150,11 @@ impl Scenario {
     pub(crate) fn world(self) -> World {
         let terms = Arc::new(self.terms());
         let keys = Arc::new(Keyring::new(FingerprintKey::new(KeyId(1), [7; 32]), Vec::new()));
-        let subject = Subject::new(b"{}".as_slice(), &Mode::Raw, &keys).expect("raw bytes have a fingerprint");
+        let input = FingerprintInput::new(b"{}".as_slice(), &Mode::Raw, &keys).expect("raw bytes have a fingerprint");
         let id = OperationId::parse("CASE-1").expect("an operation id");
         let key = OperationKey::new(Tenant::default(), terms.kind.clone(), id);
         let holder = Holder { worker: Arc::from("worker"), installation: Some(Arc::from("installation")) };
-        World { scenario: self, terms, subject, key, origin: Origin::new(Source::Api), holder }
+        World { scenario: self, terms, input, key, origin: Origin::new(Source::Api), holder }
     }
 }
 
@@ -162,8 +162,8 @@ impl Scenario {
 #[derive(Debug, Clone)]
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
-    pub(crate) terms: Arc<Terms>,
-    pub(crate) subject: Subject,
+    pub(crate) terms: Arc<KindSpec>,
+    pub(crate) input: FingerprintInput,
     pub(crate) key: OperationKey,
     pub(crate) origin: Origin,
     pub(crate) holder: Holder,

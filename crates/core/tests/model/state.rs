@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use onefold_core::Timestamp;
 use onefold_core::incident::Incident;
-use onefold_core::ledger::{Attempt, AttemptId, Entry, Status, Transition};
+use onefold_core::ledger::{AttemptId, Entry, PastAttempt, Status, Transition};
 
 use crate::scenario::{Scenario, at};
 
@@ -86,7 +86,7 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Store {
     pub(crate) entry: Option<Entry>,
-    pub(crate) past: BTreeMap<u64, Attempt>,
+    pub(crate) past: BTreeMap<u64, PastAttempt>,
     pub(crate) incident: Option<Incident>,
 }
 
@@ -121,9 +121,9 @@ pub(crate) enum Phase {
     /// Granted until this deadline, and nothing sent.
     Holding(Grant, Timestamp),
     /// Its last check passed and the first byte went out.
-    Sent(Grant, Heard),
+    Sent(Grant, ProviderReply),
     /// It recorded; whether the ledger's answer came back is open.
-    Reported(Grant, Said),
+    Reported(Grant, WorkerReport),
     /// It released; whether the ledger's answer came back is open.
     GaveBack(Grant),
 }
@@ -157,7 +157,7 @@ pub(crate) struct Grant {
 
 /// What the provider answered a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Heard {
+pub(crate) enum ProviderReply {
     /// Nothing yet, or the answer was lost.
     Nothing,
     /// It took hold.
@@ -168,7 +168,7 @@ pub(crate) enum Heard {
 
 /// What a worker records; always true as far as it can know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Said {
+pub(crate) enum WorkerReport {
     Completed,
     Unknown,
     /// This attempt did not take hold; it may be tried again.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use onefold_core::ledger::{
-    Attempt, AttemptId, Claim, ClaimRequest, Completion, Decision, Ending, Entry, Failure, Outcome, RecordRequest,
-    Recorded, ReleaseReason, ReleaseRequest, RenewRequest, SideEffect, Status, StoredResult, SweepReason, Verb, decide,
-    record, release, renew,
+    AttemptId, AttemptResult, Claim, ClaimRequest, Completion, Decision, Entry, Failure, Outcome, PastAttempt,
+    RecordRequest, Recorded, ReleaseReason, ReleaseRequest, RenewRequest, SideEffect, Status, StoredResult,
+    SweepReason, Verb, decide, record, release, renew,
 };
 use onefold_core::retry::{Category, Jitter};
 
 use crate::action::Action;
 use crate::scenario::{Memory, Under, Without, World};
-use crate::state::{Grant, Heard, Phase, Said, State};
+use crate::state::{Grant, Phase, ProviderReply, State, WorkerReport};
 
 impl World {
     /// Carries out an action that is possible in this state.
@@ -33,7 +33,7 @@ impl World {
             Action::Renew(worker) => self.renew(state, worker),
             Action::Send(worker) => send(state, worker),
             Action::Arrive(fence) => self.arrive(state, fence),
-            Action::TurnAway(fence) => answered(state, fence, Heard::TurnedAway),
+            Action::TurnAway(fence) => answered(state, fence, ProviderReply::TurnedAway),
             Action::Record(worker, said) => {
                 self.record(state, worker, said);
             }
@@ -78,7 +78,7 @@ impl World {
     pub(crate) fn claim_request(&self, attempt_id: AttemptId) -> ClaimRequest {
         ClaimRequest {
             key: self.key.clone(),
-            subject: self.subject.clone(),
+            input: self.input.clone(),
             attempt_id,
             terms: Arc::clone(&self.terms),
             origin: self.origin.clone(),
@@ -179,7 +179,7 @@ impl World {
         let tick = state.tick;
         let provider = &mut state.provider;
         if provider.voided.contains(&fence) {
-            return answered(state, fence, Heard::TurnedAway);
+            return answered(state, fence, ProviderReply::TurnedAway);
         }
         let one_key = self.scenario.under == Under::SameKey;
         let remembered = provider.key_since.is_some_and(|since| match self.scenario.memory {
@@ -191,7 +191,7 @@ impl World {
             provider.effects = (provider.effects + 1).min(if self.repeatable() { 1 } else { 2 });
             provider.key_since = one_key.then_some(tick);
         }
-        answered(state, fence, Heard::Done);
+        answered(state, fence, ProviderReply::Done);
     }
 
     /// What an attempt completed with; each attempt's is its own, so that a change would show.
@@ -199,15 +199,15 @@ impl World {
         Completion { result: StoredResult::json(format!("\"{by} {fence}\"").into_bytes()), evidence: None }
     }
 
-    pub(crate) fn record_request(&self, grant: Grant, said: Said) -> RecordRequest {
+    pub(crate) fn record_request(&self, grant: Grant, said: WorkerReport) -> RecordRequest {
         let failure = |category, side_effect| Failure::technical(category, side_effect);
         let outcome = match said {
-            Said::Completed => Outcome::Completed(Self::completion("fence", grant.fence)),
-            Said::Unknown => Outcome::Unknown(failure(Category::DownstreamTimeout, SideEffect::Unknown)),
-            Said::NotApplied => {
+            WorkerReport::Completed => Outcome::Completed(Self::completion("fence", grant.fence)),
+            WorkerReport::Unknown => Outcome::Unknown(failure(Category::DownstreamTimeout, SideEffect::Unknown)),
+            WorkerReport::NotApplied => {
                 Outcome::FailedRetryable(failure(Category::DownstreamUnavailable, SideEffect::NotApplied))
             }
-            Said::GaveUp => Outcome::FailedFinal(failure(Category::Permission, SideEffect::NotApplied)),
+            WorkerReport::GaveUp => Outcome::FailedFinal(failure(Category::Permission, SideEffect::NotApplied)),
         };
         RecordRequest {
             key: self.key.clone(),
@@ -229,7 +229,7 @@ impl World {
         }
     }
 
-    fn record(&self, state: &mut State, worker: u8, said: Said) -> Option<Recorded> {
+    fn record(&self, state: &mut State, worker: u8, said: WorkerReport) -> Option<Recorded> {
         let phase = state.workers[usize::from(worker)].phase;
         let (Phase::Holding(grant, _) | Phase::Sent(grant, _) | Phase::Reported(grant, _)) = phase else {
             return None;
@@ -278,7 +278,7 @@ impl World {
         };
         let past = state.store.past.get(&grant.fence).cloned();
         let past = past.map(|past| match self.scenario.without {
-            Without::OwnWord => Attempt { ending: Ending::Expired, ..past },
+            Without::OwnWord => PastAttempt { ending: AttemptResult::Expired, ..past },
             Without::Nothing | Without::Fence | Without::AttemptId | Without::AnswerCount => past,
         });
         let decision = release(state.entry(), past.as_ref(), &request, state.now());
@@ -320,17 +320,17 @@ fn crash(state: &mut State, worker: u8) {
 fn send(state: &mut State, worker: u8) {
     let sender = &mut state.workers[usize::from(worker)];
     if let Phase::Holding(grant, _) = sender.phase {
-        sender.phase = Phase::Sent(grant, Heard::Nothing);
+        sender.phase = Phase::Sent(grant, ProviderReply::Nothing);
         state.provider.wire.insert(grant.fence, state.tick);
         state.touched = true;
     }
 }
 
-/// The request of this fence has arrived; whoever sent it hears of it, if it still listens.
-fn answered(state: &mut State, fence: u64, heard: Heard) {
+/// The request of this fence has arrived; its sender hears of it, if it still listens.
+fn answered(state: &mut State, fence: u64, heard: ProviderReply) {
     state.provider.wire.remove(&fence);
     for worker in &mut state.workers {
-        if let Phase::Sent(grant, Heard::Nothing) | Phase::Reported(grant, Said::Unknown) = worker.phase
+        if let Phase::Sent(grant, ProviderReply::Nothing) | Phase::Reported(grant, WorkerReport::Unknown) = worker.phase
             && grant.fence == fence
         {
             worker.phase = Phase::Sent(grant, heard);

@@ -10,7 +10,7 @@ use onefold_core::effect::Policy;
 use onefold_core::ledger::{Entry, OVERDUE_FOR, SideEffect, Status};
 
 use crate::scenario::{Late, World};
-use crate::state::{Pending, Phase, Said, State};
+use crate::state::{Pending, Phase, State, WorkerReport};
 
 impl Hash for State {
     fn hash<H: Hasher>(&self, view: &mut H) {
@@ -64,9 +64,10 @@ impl World {
     /// The same moment without what nobody can refer to any more.
     pub(crate) fn settle(&self, state: &mut State) {
         if state.mishaps == 0 {
-            // Without another lost answer nobody speaks twice; whoever does not know goes on listening.
+            // Without another lost answer nobody speaks twice; a caller that does not know goes on listening.
             for worker in &mut state.workers {
-                if let Phase::GaveBack(_) | Phase::Reported(_, Said::Completed | Said::NotApplied | Said::GaveUp) =
+                if let Phase::GaveBack(_)
+                | Phase::Reported(_, WorkerReport::Completed | WorkerReport::NotApplied | WorkerReport::GaveUp) =
                     worker.phase
                 {
                     worker.phase = Phase::Idle;

@@ -1,4 +1,4 @@
-//! The row "started, lease live": a duplicate attaches to the attempt under way and waits for its end.
+//! The row "started, lease live": a duplicate attaches to the attempt in flight and waits for its end.
 
 use std::time::Duration;
 
@@ -6,17 +6,20 @@ use axum::http::HeaderValue;
 use axum::response::Response;
 use onefold_core::ledger::{Entry, Replay, Status};
 use onefold_core::operation::OperationKey;
-use onefold_core::ports::Store;
+use onefold_core::port::Store;
 
-use super::flights::{Landed, Watch};
-use super::guard::{Inner, Stop};
-use super::meter::{AnswerKind, Measured};
+use super::guard::{EarlyResponse, Inner};
+use super::in_flight::{InFlightResult, Watch};
+use super::metrics::{AnswerKind, RequestMetrics};
 use super::refusal::{Protocol, Refusal};
 use super::replay;
 use crate::caller::Caller;
 
-/// A duplicate of a request under way.
-pub(super) struct Attached<'a, S> {
+/// How long a duplicate waits at most, whatever it prefers.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// A duplicate of a request in flight.
+pub(super) struct AttachedRequest<'a, S> {
     pub(super) inner: &'a Inner<S>,
     pub(super) key: &'a OperationKey,
     pub(super) caller: &'a Caller,
@@ -24,7 +27,7 @@ pub(super) struct Attached<'a, S> {
     pub(super) watch: Watch,
 }
 
-impl<S: Store> Attached<'_, S> {
+impl<S: Store> AttachedRequest<'_, S> {
     /// Waits as long as the route or the caller says, and answers with what came of the attempt; never performs in its
     /// place.
     pub(super) async fn wait(
@@ -32,11 +35,11 @@ impl<S: Store> Attached<'_, S> {
         prefer: Option<&HeaderValue>,
         lease_left: Duration,
         protocol: Protocol,
-        measured: &mut Measured,
-    ) -> Result<Response, Stop> {
+        measured: &mut RequestMetrics,
+    ) -> Result<Response, EarlyResponse> {
         let settings = &self.inner.settings;
         let preferred = prefer.and_then(preferred);
-        let wait = preferred.unwrap_or(settings.wait).min(settings.wait_max);
+        let wait = preferred.unwrap_or(settings.declared.wait).min(WAIT_MAX);
         let ended = tokio::time::timeout(wait, self.ended()).await;
         let answer = match ended {
             Ok(Some(ended)) => self.answer(ended, measured),
@@ -45,64 +48,66 @@ impl<S: Store> Attached<'_, S> {
         let Some(preferred) = preferred else { return answer };
         let mut response = match answer {
             Ok(response) => response,
-            Err(Stop::Refused(refusal)) => {
+            Err(EarlyResponse::Refused(refusal)) => {
                 measured.refused(refusal.code());
                 refusal.into_response(protocol)
             }
-            Err(stop @ Stop::Unidentified(_)) => return Err(stop),
+            Err(stop @ EarlyResponse::Unidentified(_)) => return Err(stop),
         };
-        let applied = format!("wait={}", preferred.min(settings.wait_max).as_secs());
+        let applied = format!("wait={}", preferred.min(WAIT_MAX).as_secs());
         if let Ok(applied) = HeaderValue::from_str(&applied) {
             response.headers_mut().insert("preference-applied", applied);
         }
         Ok(response)
     }
 
-    /// How the attempt ended; none where there is no place to wait.
-    async fn ended(&mut self) -> Option<Ended> {
+    /// How the attempt ended; none if too many wait already.
+    async fn ended(&mut self) -> Option<AwaitedResult> {
         loop {
             let mut waiting = self.inner.waiters.wait_for(self.key)?;
-            let landed = tokio::select! {
-                landed = self.watch.ended() => landed,
+            let result = tokio::select! {
+                result = self.watch.ended() => result,
                 entry = waiting.ended() => {
                     let entry = entry?;
                     // The ledger knows that an attempt gave its grant back before that attempt's own answer is here.
                     if entry.is_settled() || !self.watch.expects() {
-                        return Some(Ended::Known(Box::new(Entry::clone(&entry))));
+                        return Some(AwaitedResult::Known(Box::new(Entry::clone(&entry))));
                     }
                     self.watch.ended().await
                 }
             };
-            match self.landed(landed).await? {
+            match self.awaited(result).await? {
                 // What ended is an attempt before the one that is waited for.
-                Ended::Known(entry) if entry.status == Status::Started => {}
-                ended @ (Ended::NotApplied(_) | Ended::NotSent(_) | Ended::Known(_)) => return Some(ended),
+                AwaitedResult::Known(entry) if entry.status == Status::Started => {}
+                ended @ (AwaitedResult::NotApplied(_) | AwaitedResult::NotSent(_) | AwaitedResult::Known(_)) => {
+                    return Some(ended);
+                }
             }
         }
     }
 
-    async fn landed(&self, landed: Landed) -> Option<Ended> {
-        let shown = *self.caller != Caller::Anonymous || self.inner.settings.replays_to_anyone;
-        match landed {
-            Landed::NotApplied(answer) if shown => Some(Ended::NotApplied(answer.to_response())),
-            Landed::NotSent(status, detail) => Some(Ended::NotSent(Refusal::not_sent(status, &detail))),
-            Landed::NotApplied(_) | Landed::Look => self.look().await,
+    async fn awaited(&self, result: InFlightResult) -> Option<AwaitedResult> {
+        let shown = *self.caller != Caller::Anonymous || self.inner.settings.declared.anonymous_replay;
+        match result {
+            InFlightResult::NotApplied(answer) if shown => Some(AwaitedResult::NotApplied(answer.to_response())),
+            InFlightResult::NotSent(status, detail) => Some(AwaitedResult::NotSent(Refusal::not_sent(status, &detail))),
+            InFlightResult::NotApplied(_) | InFlightResult::Recorded => self.look().await,
         }
     }
 
-    async fn look(&self) -> Option<Ended> {
+    async fn look(&self) -> Option<AwaitedResult> {
         let found = self.inner.ledger.store().find(vec![self.key.clone()]).await.ok()?;
-        found.into_iter().next().flatten().map(|entry| Ended::Known(Box::new(entry)))
+        found.into_iter().next().flatten().map(|entry| AwaitedResult::Known(Box::new(entry)))
     }
 
-    fn answer(&self, ended: Ended, measured: &mut Measured) -> Result<Response, Stop> {
+    fn answer(&self, ended: AwaitedResult, measured: &mut RequestMetrics) -> Result<Response, EarlyResponse> {
         let entry = match ended {
-            Ended::NotApplied(response) => {
+            AwaitedResult::NotApplied(response) => {
                 measured.kind = AnswerKind::NotApplied;
                 return Ok(response);
             }
-            Ended::NotSent(refusal) => return Err(refusal.into()),
-            Ended::Known(entry) => entry,
+            AwaitedResult::NotSent(refusal) => return Err(refusal.into()),
+            AwaitedResult::Known(entry) => entry,
         };
         let settings = &self.inner.settings;
         match entry.status {
@@ -110,7 +115,7 @@ impl<S: Store> Attached<'_, S> {
                 measured.kind = AnswerKind::Replayed;
                 Ok(replay::replay(self.inner, self.key, self.caller, &Replay::of(&entry)?)?)
             }
-            Status::Unknown => Err(Refusal::unknown(self.key, "the request under way may have taken hold").into()),
+            Status::Unknown => Err(Refusal::unknown(self.key, "the request in flight may have taken hold").into()),
             Status::FailedRetryable | Status::Released => {
                 let now = self.inner.ledger.now();
                 Err(Refusal::waiting(entry.next_attempt_at.unwrap_or(now), now).into())
@@ -120,8 +125,8 @@ impl<S: Store> Attached<'_, S> {
     }
 }
 
-/// How the attempt under way ended.
-enum Ended {
+/// How the attempt in flight ended.
+enum AwaitedResult {
     /// Nothing took hold; this is what its own caller got.
     NotApplied(Response),
     /// Nothing was sent.

@@ -1,4 +1,4 @@
-//! Where the proof of an effect stands in its answer.
+//! Where in its answer the proof of an effect is.
 
 use std::sync::Arc;
 
@@ -8,11 +8,10 @@ use sha2::{Digest as _, Sha256};
 /// Bytes of a reference that are kept.
 const BYTES_MAX: usize = 512;
 
-/// Where in an answer the reference stands by which its effect is found again.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Evidence {
+/// Where in an answer the reference is by which its effect is found again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Evidence {
     /// `Location`, else the digest of the answer itself.
-    #[default]
     Answer,
     /// A header.
     Header(HeaderName),

@@ -20,7 +20,7 @@ pub(super) fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Stri
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(invalid(name, "stands in the request more than once"));
+        return Err(invalid(name, "occurs in the request more than once"));
     }
     parse(value.as_bytes()).map(Some).map_err(|why| invalid(name, why))
 }
@@ -45,11 +45,11 @@ fn parse(value: &[u8]) -> Result<String, &'static str> {
 }
 
 fn quoted(value: &[u8]) -> Result<String, &'static str> {
-    let item: sfv::Item = sfv::Parser::new(value).parse().map_err(|_| "is no quoted string")?;
+    let item: sfv::Item = sfv::Parser::new(value).parse().map_err(|_| "is not a quoted string")?;
     if !item.params.is_empty() {
         return Err("has parameters, which no key has");
     }
-    item.bare_item.as_string().map(|text| text.as_str().to_owned()).ok_or("is no quoted string")
+    item.bare_item.as_string().map(|text| text.as_str().to_owned()).ok_or("is not a quoted string")
 }
 
 fn bare(value: &[u8]) -> Result<String, &'static str> {

@@ -9,37 +9,37 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use bytes::Bytes;
 use onefold_core::Result;
-use onefold_core::call::Happened;
+use onefold_core::call::CallOutcome;
 use onefold_core::effect::{
     Class, Converging, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, Pure,
 };
-use onefold_core::ports::{BoxFuture, Store, Transact};
+use onefold_core::port::{BoxFuture, Store, Transact};
 use onefold_runtime::Ledger;
 use tower::{Layer, Service, ServiceExt as _};
 
+use super::forward_result::{ForwardResult, NoResponse};
 use super::guard::Guard;
 use super::local::LocalLayer;
-use super::performed::{Answered, Unanswered};
 use super::refusal::strip_ours;
 use super::route::Route;
 
 /// Makes a route of a ledger idempotent.
 pub trait Idempotent<S: Store> {
-    /// A layer that makes what stands behind it take hold once per key.
+    /// A layer that makes the service behind it take hold once per key.
     ///
     /// The class decides: a route without one does not compile, and its declaration is refused where it contradicts an
     /// earlier one of the same name. Behind [`Route::local`] the handler calls `once_in` itself.
-    fn idempotent<C: Guarded<S>>(&self, route: Route<C>) -> Result<C::Layer>;
+    fn idempotent<C: GuardedClass<S>>(&self, route: Route<C>) -> Result<C::Layer>;
 }
 
 impl<S: Store> Idempotent<S> for Ledger<S> {
-    fn idempotent<C: Guarded<S>>(&self, route: Route<C>) -> Result<C::Layer> {
+    fn idempotent<C: GuardedClass<S>>(&self, route: Route<C>) -> Result<C::Layer> {
         C::guarded(self, route)
     }
 }
 
 /// A class that a route may have, and the layer that guards it.
-pub trait Guarded<S: Store>: Class {
+pub trait GuardedClass<S: Store>: Class {
     /// The layer.
     type Layer;
     /// Declares the route and makes its layer.
@@ -50,12 +50,12 @@ pub trait Guarded<S: Store>: Class {
 
 macro_rules! guarded {
     ($($class:ty),+) => {$(
-        impl<S: Store> Guarded<S> for $class {
+        impl<S: Store> GuardedClass<S> for $class {
             type Layer = IdempotentLayer<S>;
             fn guarded(ledger: &Ledger<S>, route: Route<Self>) -> Result<Self::Layer> {
-                let Route { kind, settings } = route;
+                let (kind, settings) = route.resolve()?;
                 let kind = ledger.kind(kind)?;
-                Ok(IdempotentLayer { guard: Guard::new(ledger, Arc::clone(kind.terms()), settings)? })
+                Ok(IdempotentLayer { guard: Guard::new(ledger, Arc::clone(kind.terms()), settings) })
             }
         }
     )+};
@@ -63,12 +63,12 @@ macro_rules! guarded {
 
 guarded!(Pure, Converging, ExternalCommand, MessagePublish, HumanNotification, FinancialOrLegal);
 
-impl<S: Transact> Guarded<S> for Local {
+impl<S: Transact> GuardedClass<S> for Local {
     type Layer = LocalLayer<S>;
     fn guarded(ledger: &Ledger<S>, route: Route<Self>) -> Result<Self::Layer> {
-        let Route { kind, settings } = route;
+        let (kind, settings) = route.resolve()?;
         let kind = ledger.kind(kind)?;
-        let guard = Guard::new(ledger, Arc::clone(kind.terms()), settings)?;
+        let guard = Guard::new(ledger, Arc::clone(kind.terms()), settings);
         Ok(LocalLayer::new(guard, kind))
     }
 }
@@ -146,7 +146,7 @@ where
 }
 
 /// What the service behind says.
-pub(super) async fn sent_on<I, Got>(inner: I, request: Request<Body>) -> Answered
+pub(super) async fn sent_on<I, Got>(inner: I, request: Request<Body>) -> ForwardResult
 where
     I: Service<Request<Body>, Response = Response<Got>>,
     I::Error: Into<BoxError>,
@@ -156,6 +156,6 @@ where
     match inner.oneshot(request).await {
         Ok(response) => Ok(response.map(Body::new)),
         // An error may come at any moment of the work behind it.
-        Err(_) => Err(Unanswered::lost(Happened::Reset, "the service behind this route failed")),
+        Err(_) => Err(NoResponse::lost(CallOutcome::Reset, "the service behind this route failed")),
     }
 }

@@ -14,24 +14,24 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use onefold_core::effect::Local;
 use onefold_core::error::{PROGRAMMING_INVARIANT_VIOLATED, RESULT_UNREADABLE};
-use onefold_core::fingerprint::Subject;
+use onefold_core::fingerprint::FingerprintInput;
 use onefold_core::ledger::{Completion, Replay, Source};
 use onefold_core::operation::OperationKey;
-use onefold_core::ports::{BoxFuture, Store, Transact};
+use onefold_core::port::{BoxFuture, Store, Transact};
 use onefold_core::{Error, Result};
-use onefold_runtime::{KindHandle, Taking, Within, conflicted, replayed};
+use onefold_runtime::{ClaimInput, KindHandle, TransactionOutcome, conflicted, replayed};
 use tower::{Layer, Service};
 use tracing::Instrument as _;
 
-use super::guard::{Guard, Row, Stop, pass, taking, unguarded};
+use super::guard::{Admission, EarlyResponse, Guard, claim_input, pass, unguarded};
 use super::layer::sent_on;
-use super::meter::{AnswerKind, Measured};
+use super::metrics::{AnswerKind, RequestMetrics};
 use super::refusal::{Protocol, Refusal, set_expires};
 use super::replay::replay;
 use super::stored::StoredAnswer;
 use crate::caller::Caller;
 use crate::correlate::Correlation;
-use crate::rejection::Rejection;
+use crate::problem_response::ProblemResponse;
 
 /// How long a transaction waits for another one that performs the same operation.
 const WAIT: Duration = Duration::from_secs(5);
@@ -99,7 +99,7 @@ where
         let (layer, inner) = (self.layer.clone(), self.inner.clone());
         let request = request.map(Body::new);
         Box::pin(async move {
-            let mut measured = Measured::start(&layer.guard.inner.terms.kind, request.method());
+            let mut measured = RequestMetrics::start(&layer.guard.inner.terms.kind, request.method());
             let protocol = Protocol::of(request.headers());
             let answered = layer.answer(request, inner, &mut measured).await;
             Ok(layer.guard.said(answered, protocol, measured))
@@ -112,8 +112,8 @@ impl<S: Transact> LocalLayer<S> {
         &self,
         request: Request<Body>,
         inner: I,
-        measured: &mut Measured,
-    ) -> Result<Response<Body>, Stop>
+        measured: &mut RequestMetrics,
+    ) -> Result<Response<Body>, EarlyResponse>
     where
         I: Service<Request<Body>, Response = Response<Got>> + Send + 'static,
         I::Future: Send,
@@ -122,29 +122,29 @@ impl<S: Transact> LocalLayer<S> {
         Got::Error: Into<BoxError>,
     {
         let mut admitted = match self.guard.admit(request, measured).await? {
-            Row::Pass(mut request) => {
+            Admission::Pass(mut request) => {
                 request.extensions_mut().insert(LocalOperation::<S> { guarded: None });
                 return Ok(pass(*request, |request| sent_on(inner, request), measured).await);
             }
-            Row::Admitted(admitted) => admitted,
+            Admission::Admitted(admitted) => admitted,
         };
         measured.operation(&admitted.key);
         if let Some(answer) =
-            self.known(&admitted.key, &admitted.subject, &admitted.caller, &admitted.parts.headers).await?
+            self.known(&admitted.key, &admitted.input, &admitted.caller, &admitted.parts.headers).await?
         {
             measured.kind = AnswerKind::Replayed;
             return Ok(answer);
         }
-        let taking = taking(&mut admitted);
+        let input = claim_input(&mut admitted);
         let content_type = admitted.parts.headers.get(header::CONTENT_TYPE).cloned();
         let content_type = HeaderMap::from_iter(content_type.map(|value| (header::CONTENT_TYPE, value)));
-        let guarded = Doing { layer: self.clone(), taking, caller: admitted.caller.clone(), content_type };
+        let guarded = GuardedCall { layer: self.clone(), input, caller: admitted.caller.clone(), content_type };
         let mut request = Request::from_parts(admitted.parts, admitted.body);
         request.extensions_mut().insert(LocalOperation { guarded: Some(guarded) });
         // A transaction that its caller leaves in the middle of `BEGIN` or `COMMIT` is nobody's: it runs to its end.
-        let places = admitted.places;
+        let permits = admitted.permits;
         let work = async move {
-            let _places = places;
+            let _permits = permits;
             let answered = sent_on(inner, request).await;
             answered.unwrap_or_else(|unanswered| unguarded(&unanswered).into_response(Protocol::Http))
         };
@@ -160,14 +160,14 @@ impl<S: Transact> LocalLayer<S> {
     async fn known(
         &self,
         key: &OperationKey,
-        subject: &Subject,
+        input: &FingerprintInput,
         caller: &Caller,
         headers: &HeaderMap,
-    ) -> Result<Option<Response<Body>>, Stop> {
+    ) -> Result<Option<Response<Body>>, EarlyResponse> {
         let inner = &self.guard.inner;
         let found = inner.ledger.store().find(vec![key.clone()]).await?.pop().flatten();
         let Some(entry) = found else { return Ok(None) };
-        if !subject.matches(&entry.fingerprint)? {
+        if !input.matches(&entry.fingerprint)? {
             conflicted(Source::Http, &key.kind);
             return Err(Refusal::reused(&inner.settings, headers).into());
         }
@@ -182,22 +182,22 @@ impl<S: Transact> LocalLayer<S> {
 /// The operation of a request, for the handler behind [`super::Route::local`].
 pub struct LocalOperation<S> {
     /// None for a request without a key, where the route lets that pass.
-    guarded: Option<Doing<S>>,
+    guarded: Option<GuardedCall<S>>,
 }
 
-struct Doing<S> {
+struct GuardedCall<S> {
     layer: LocalLayer<S>,
-    taking: Taking,
+    input: ClaimInput,
     caller: Caller,
-    /// Of the request, for whoever compares bodies.
+    /// Of the request, to compare bodies.
     content_type: HeaderMap,
 }
 
 impl<S> Clone for LocalOperation<S> {
     fn clone(&self) -> Self {
-        let again = |doing: &Doing<S>| Doing {
+        let again = |doing: &GuardedCall<S>| GuardedCall {
             layer: doing.layer.clone(),
-            taking: doing.taking.clone(),
+            input: doing.input.clone(),
             caller: doing.caller.clone(),
             content_type: doing.content_type.clone(),
         };
@@ -206,9 +206,9 @@ impl<S> Clone for LocalOperation<S> {
 }
 
 impl<S: Store, T: Sync> FromRequestParts<T> for LocalOperation<S> {
-    type Rejection = Rejection;
+    type Rejection = ProblemResponse;
 
-    async fn from_request_parts(parts: &mut Parts, _: &T) -> Result<Self, Rejection> {
+    async fn from_request_parts(parts: &mut Parts, _: &T) -> Result<Self, ProblemResponse> {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| {
             Error::new(PROGRAMMING_INVARIANT_VIOLATED, "the route has no idempotent layer on this store")
                 .hint("add .layer(ledger.idempotent(Route::local(…))?) to the route")
@@ -220,7 +220,7 @@ impl<S: Store, T: Sync> FromRequestParts<T> for LocalOperation<S> {
 impl<S: Transact> LocalOperation<S> {
     /// The key that the caller gave, where it gave one.
     pub fn key(&self) -> Option<String> {
-        self.guarded.as_ref().map(|doing| doing.taking.id.callers_key())
+        self.guarded.as_ref().map(|doing| doing.input.id.callers_key())
     }
 
     /// Runs `work` in your transaction, once: check, execute and the stored answer are one commit.
@@ -239,7 +239,7 @@ impl<S: Transact> LocalOperation<S> {
     }
 }
 
-impl<S: Transact> Doing<S> {
+impl<S: Transact> GuardedCall<S> {
     async fn once_in<R: IntoResponse, E: From<Error>>(
         &self,
         connection: &mut S::Connection,
@@ -252,24 +252,26 @@ impl<S: Transact> Doing<S> {
             let evidence = inner.settings.evidence.of(stored.status, &stored.headers, &stored.body);
             Ok((Completion { result: stored.to_result(), evidence: Some(evidence) }, response))
         };
-        match self.layer.kind.once_within(connection, self.taking.clone(), WAIT, kept).await? {
-            Within::Performed(mut response) => {
+        match self.layer.kind.once_within(connection, self.input.clone(), WAIT, kept).await? {
+            TransactionOutcome::Performed(mut response) => {
                 if let Some(kept) = inner.terms.retention.id_for {
                     set_expires(response.headers_mut(), inner.ledger.now().plus(kept));
                 }
                 Ok(response)
             }
-            Within::Replay(found) => {
-                let Taking { tenant, id, .. } = self.taking.clone();
+            TransactionOutcome::Replay(found) => {
+                let ClaimInput { tenant, id, .. } = self.input.clone();
                 let key = OperationKey::new(tenant, inner.terms.kind.clone(), id);
                 let answer = replay(inner, &key, &self.caller, &found);
                 Ok(answer.unwrap_or_else(|refusal| refusal.into_response(Protocol::Http)))
             }
-            Within::InFlight { retry_after } => {
+            TransactionOutcome::InFlight { retry_after } => {
                 let refusal = Refusal::in_flight(inner.settings.in_flight_status, retry_after);
                 Ok(refusal.into_response(Protocol::Http))
             }
-            Within::Conflict => Ok(Refusal::reused(&inner.settings, &self.content_type).into_response(Protocol::Http)),
+            TransactionOutcome::Conflict => {
+                Ok(Refusal::reused(&inner.settings, &self.content_type).into_response(Protocol::Http))
+            }
         }
     }
 }

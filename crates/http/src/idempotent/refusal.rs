@@ -11,8 +11,8 @@ use onefold_core::error::{
 use onefold_core::operation::OperationKey;
 use onefold_core::{Error, Timestamp};
 
-use super::route::RouteSettings;
-use crate::rejection::Rejection;
+use super::settings::RouteSettings;
+use crate::problem_response::ProblemResponse;
 
 /// Says that an answer is the one of an earlier request.
 pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -20,20 +20,19 @@ pub const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-
 pub const IDEMPOTENCY_EXPIRES: HeaderName = HeaderName::from_static("idempotency-expires");
 /// What is known of the effect, where it is not known to have ended.
 pub const ONEFOLD_OUTCOME: HeaderName = HeaderName::from_static("onefold-outcome");
-/// The operation's reference, for whoever is asked about it.
+/// The operation's reference, for support.
 pub const ONEFOLD_OPERATION: HeaderName = HeaderName::from_static("onefold-operation");
 
 /// Headers that only we may say of an answer: an upstream that says them would be believed.
 const OURS: [HeaderName; 4] = [IDEMPOTENT_REPLAYED, IDEMPOTENCY_EXPIRES, ONEFOLD_OUTCOME, ONEFOLD_OPERATION];
 
 /// Whether only we may say this of an answer.
-#[cfg(feature = "gateway")]
-pub(crate) fn is_ours(name: &HeaderName) -> bool {
+pub fn is_ours(name: &HeaderName) -> bool {
     OURS.contains(name)
 }
 
 /// Removes what only we may say of an answer.
-pub(crate) fn strip_ours(headers: &mut HeaderMap) {
+pub fn strip_ours(headers: &mut HeaderMap) {
     for name in OURS {
         headers.remove(name);
     }
@@ -67,7 +66,7 @@ impl Refusal {
 
     /// The key was used for another request than the one with these headers.
     pub(super) fn reused(settings: &RouteSettings, headers: &HeaderMap) -> Self {
-        let (status, code) = settings.reused;
+        let code = settings.declared.reused.code;
         let mut error = Error::new(code, format!("the {} of this request was used for another one", settings.header));
         if is_multipart(headers) {
             error = error.hint(
@@ -75,10 +74,10 @@ impl Refusal {
                  bytes and the same Content-Type as before; else send a new key",
             );
         }
-        Self::from(error).status(status)
+        Self::from(error).status(settings.reused_status)
     }
 
-    /// The attempt under way did not end while this request waited.
+    /// The attempt in flight did not end while this request waited.
     pub(super) fn in_flight(status: StatusCode, wait: Duration) -> Self {
         let wait = wait.clamp(Duration::from_secs(1), Duration::from_secs(5));
         Self::from(Error::new(OPERATION_IN_FLIGHT, "a request with this key is being performed"))
@@ -93,7 +92,7 @@ impl Refusal {
             .retry_after(wait)
     }
 
-    /// Nobody knows whether it took hold.
+    /// It is unknown whether it took hold.
     pub(super) fn unknown(key: &OperationKey, detail: &str) -> Self {
         let reference = key.reference();
         let error = Error::new(OUTCOME_UNKNOWN, detail)
@@ -112,7 +111,7 @@ impl Refusal {
         Self::from(Error::new(UPSTREAM_UNREACHABLE, detail)).status(status).retry_after(Duration::from_secs(1))
     }
 
-    /// Something was sent that nobody guards, and no answer came.
+    /// An unguarded request was sent, and no answer came.
     pub(super) fn lost(status: StatusCode, detail: &str) -> Self {
         let code = if status == StatusCode::GATEWAY_TIMEOUT { DOWNSTREAM_TIMEOUT } else { DOWNSTREAM_UNAVAILABLE };
         Self::from(Error::new(code, detail)).status(status)
@@ -138,7 +137,7 @@ impl Refusal {
             return super::grpc::refusal(&error, retry_after);
         }
         let _ = asked;
-        let mut rejection = Rejection::from(*error).had_key();
+        let mut rejection = ProblemResponse::from(*error).had_key();
         if let Some(status) = status {
             rejection = rejection.status(status.as_u16());
         }

@@ -7,7 +7,7 @@ use onefold_core::Error;
 use onefold_core::error::{ALL, CodeName, DOWNSTREAM_REJECTED};
 use onefold_core::ledger::{Replay, Status, StoredResult};
 use onefold_core::operation::OperationKey;
-use onefold_core::ports::Store;
+use onefold_core::port::Store;
 
 use super::guard::Inner;
 use super::refusal::{IDEMPOTENT_REPLAYED, Refusal, set_expires};
@@ -41,8 +41,8 @@ fn answer<S: Store>(
 ) -> Result<Response, Refusal> {
     let original = original_status(replay.result.as_ref());
     let completed = replay.status == Status::Completed;
-    if *caller == Caller::Anonymous && !inner.settings.replays_to_anyone {
-        let what = "its answer is not shown to callers that nobody identified";
+    if *caller == Caller::Anonymous && !inner.settings.declared.anonymous_replay {
+        let what = "its answer is not shown to anonymous callers";
         return Err(Refusal::unavailable(key, completed, original, what));
     }
     match (&replay.result, replay.status) {

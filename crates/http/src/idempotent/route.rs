@@ -1,150 +1,32 @@
 //! A route that takes hold once: its kind, and how it speaks HTTP.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use axum::http::request::Parts;
-use axum::http::{HeaderName, Method, StatusCode};
+use onefold_config::{GuardDeclaration, GuardedMethod, KeyRequirement, ReusedDeclaration, StatusMeaning};
 use onefold_core::effect::{
-    Class, Converging, EffectClass, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish,
-    OnUnknown, Pure, Retention,
+    Class, Converging, ExternalCommand, FinancialOrLegal, HumanNotification, Local, MessagePublish, OnUnknown, Pure,
+    Retention,
 };
-use onefold_core::error::{Code, DECLARATION_INVALID, IDEMPOTENCY_KEY_REUSED};
+use onefold_core::error::{Code, Result};
 use onefold_core::fingerprint::Mode;
-use onefold_core::{Error, Result};
-use onefold_runtime::{Dependency, IntoReconciler, Kind};
+use onefold_runtime::{IntoReconciler, Kind};
 
-use super::evidence::Evidence;
-use super::key::IDEMPOTENCY_KEY;
-use super::meaning::Answers;
-use super::stored::STORED_HEADERS;
-use super::whole::BodyLimits;
-use crate::caller::{Anonymous, Caller, FromRequest, Identify};
-use crate::rejection::Rejection;
-
-/// Whether a request must carry a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// A request without one is refused.
-    Required,
-    /// A request without one passes, unguarded.
-    Optional,
-}
-
-/// How a route speaks HTTP. Every limit has its unit in its type or name.
-#[derive(Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a setting with a name of its own")]
-pub struct RouteSettings {
-    /// Whether a request must carry a key.
-    pub key: Key,
-    /// The header that the key stands in.
-    pub header: HeaderName,
-    /// Who calls.
-    pub caller: Arc<dyn Identify>,
-    /// Whether a stored answer is given to callers that nobody identified.
-    pub replays_to_anyone: bool,
-    /// Methods that are guarded; the others pass.
-    pub methods: Vec<Method>,
-    /// What each answer means.
-    pub answers: Answers,
-    /// Headers of an answer that are kept.
-    pub stored_headers: Vec<HeaderName>,
-    /// The status of a replayed success, where it differs from the stored one.
-    pub replay_status: Option<StatusCode>,
-    /// How bodies are read.
-    pub body: BodyLimits,
-    /// Whether a body with a `Content-Digest` is sent on as it comes, fingerprinted by that digest.
-    pub streams: bool,
-    /// Calls under way at once.
-    pub in_flight_max: usize,
-    /// Requests that may wait for another's end at once.
-    pub waiters_max: usize,
-    /// How long a duplicate waits for the attempt under way, unless it prefers otherwise.
-    pub wait: Duration,
-    /// How long it may prefer to wait at most.
-    pub wait_max: Duration,
-    /// The status for a duplicate that waited in vain: 409, 425 or 503.
-    pub in_flight_status: StatusCode,
-    /// What a key that was used for another request is answered with.
-    pub reused: (StatusCode, Code),
-    /// Where in an answer the evidence of its effect stands.
-    pub evidence: Evidence,
-    /// What is called, with its limits.
-    pub dependency: Option<Dependency>,
-    /// The header in which the upstream takes a key of its own.
-    pub provider_key: Option<HeaderName>,
-    /// Where in a JSON body the business key stands.
-    pub business_key: Option<String>,
-    /// Whether requests are sent on unguarded while the ledger does not answer.
-    pub open: bool,
-    /// Whether each request is a line of the log.
-    pub access_log: bool,
-}
-
-impl Default for RouteSettings {
-    fn default() -> Self {
-        Self {
-            key: Key::Required,
-            header: IDEMPOTENCY_KEY,
-            caller: Arc::new(Anonymous),
-            replays_to_anyone: false,
-            methods: vec![Method::POST, Method::PATCH],
-            answers: Answers::default(),
-            stored_headers: STORED_HEADERS.to_vec(),
-            replay_status: None,
-            body: BodyLimits::default(),
-            streams: false,
-            in_flight_max: 1_024,
-            waiters_max: 4_096,
-            wait: Duration::from_secs(5),
-            wait_max: Duration::from_secs(30),
-            in_flight_status: StatusCode::CONFLICT,
-            reused: (StatusCode::UNPROCESSABLE_ENTITY, IDEMPOTENCY_KEY_REUSED),
-            evidence: Evidence::default(),
-            dependency: None,
-            provider_key: None,
-            business_key: None,
-            open: false,
-            access_log: false,
-        }
-    }
-}
-
-impl RouteSettings {
-    /// How long answers and keys of callers are kept unless a route says otherwise.
-    pub const RETENTION: Retention = Retention {
-        result_for: Some(Duration::from_hours(24)),
-        id_for: Some(Duration::from_hours(30 * 24)),
-        redelivery_for: None,
-    };
-
-    /// Refuses settings that a class does not allow.
-    pub(super) fn checked(self, class: EffectClass) -> Result<Self> {
-        let guarded = matches!(
-            class,
-            EffectClass::ExternalCommand
-                | EffectClass::MessagePublish
-                | EffectClass::HumanNotification
-                | EffectClass::FinancialOrLegal
-        );
-        if self.open && guarded {
-            return Err(Error::new(DECLARATION_INVALID, format!("a route of class {class} may not be open"))
-                .hint("without the ledger such an effect could happen twice: leave `open` out"));
-        }
-        if ![409, 425, 503].contains(&self.in_flight_status.as_u16()) {
-            return Err(Error::new(DECLARATION_INVALID, "a request in flight is answered with 409, 425 or 503"));
-        }
-        if ![409, 422].contains(&self.reused.0.as_u16()) {
-            return Err(Error::new(DECLARATION_INVALID, "a reused key is answered with 409 or 422"));
-        }
-        Ok(self)
-    }
-}
+use super::settings::{RouteContext, RouteSettings};
+use crate::caller::{Caller, FromRequest};
+use crate::problem_response::ProblemResponse;
 
 /// A route of class `C`: the class comes first and offers only the policies it allows.
+///
+/// Every key that `[[route]]` of `onefold.toml` has for the guard of a route is a method here, with the same name, the
+/// same values and the same default. What is wrong is told when the route is declared to a ledger.
 pub struct Route<C> {
-    pub(super) kind: Kind<C>,
-    pub(super) settings: RouteSettings,
+    kind: Kind<C>,
+    guard: GuardDeclaration,
+    context: RouteContext,
 }
 
 macro_rules! constructors {
@@ -165,25 +47,38 @@ constructors! {
     local -> Local;
     /// Tells another system to do something.
     external_command -> ExternalCommand;
-    /// Publishes a message.
-    message_publish -> MessagePublish;
     /// Reaches a person.
     human_notification -> HumanNotification;
     /// Moves money or has legal force.
     financial_or_legal -> FinancialOrLegal;
 }
 
+impl Route<MessagePublish> {
+    /// Publishes a message; a broker that drops repetitions of a key makes it one.
+    pub fn message_publish(name: impl Into<String>, policy: impl OnUnknown<MessagePublish> + IntoReconciler) -> Self {
+        Self::of(Kind::message_publish(name, policy))
+    }
+}
+
 impl Route<Pure> {
     /// Computes or reads; its answers are remembered.
     pub fn pure(name: impl Into<String>) -> Self {
-        Self::of(Kind::pure(name).remember())
+        Self::of(Kind::pure(name))
     }
 }
 
 impl<C: Class> Route<C> {
     fn of(kind: Kind<C>) -> Self {
-        let kind = kind.retention(RouteSettings::RETENTION).result_bytes_max(64 * 1024 * 1024);
-        Self { kind, settings: RouteSettings::default() }
+        Self { kind, guard: GuardDeclaration::default(), context: RouteContext::default() }
+    }
+
+    /// Its kind, to be declared, and its settings, checked.
+    pub(super) fn resolve(self) -> Result<(Kind<C>, RouteSettings)> {
+        let Self { kind, guard, context } = self;
+        let kind = kind.declare(|declared| guard.complete(declared));
+        let settings = RouteSettings::resolve(guard, C::CLASS, context);
+        let settings = settings.map_err(|mistake| mistake.of(&format!("route {:?}", kind.name())))?;
+        Ok((kind, settings))
     }
 
     /// What an unknown outcome may do. A policy that the class does not allow does not compile.
@@ -200,7 +95,7 @@ impl<C: Class> Route<C> {
         self
     }
 
-    /// How long answers and keys are kept.
+    /// How long answers and keys are kept; 24 hours and 30 days where it is not said.
     #[must_use]
     pub fn retention(mut self, retention: Retention) -> Self {
         self.kind = self.kind.retention(retention);
@@ -221,34 +116,164 @@ impl<C: Class> Route<C> {
         self
     }
 
-    /// Whether a request must carry a key.
-    #[must_use]
-    pub fn key(mut self, key: Key) -> Self {
-        self.settings.key = key;
-        self
-    }
-
     /// Who calls, as an authenticating layer before this one left it in the request.
     #[must_use]
     pub fn caller(
         mut self,
-        caller: impl Fn(&Parts) -> std::result::Result<Caller, Rejection> + Send + Sync + 'static,
+        caller: impl Fn(&Parts) -> std::result::Result<Caller, ProblemResponse> + Send + Sync + 'static,
     ) -> Self {
-        self.settings.caller = Arc::new(FromRequest(caller));
+        self.context.caller = Arc::new(FromRequest(caller));
         self
     }
 
-    /// What a key that was used for another request is answered with.
+    /// The dependency that is called: its limits hold for this route, as for all who depend on it. Failures are counted
+    /// against it, and incidents name it.
     #[must_use]
-    pub fn reused(mut self, status: StatusCode, code: Code) -> Self {
-        self.settings.reused = (status, code);
+    pub fn depends_on(mut self, dependency: &str) -> Self {
+        self.kind = self.kind.depends_on(dependency);
         self
     }
 
-    /// Anything else of how it speaks HTTP.
+    /// The header in which the service behind gets the operation's key. `on_unknown = { same_key = "HEADER", … }` of a
+    /// file says the same.
     #[must_use]
-    pub fn settings(mut self, change: impl FnOnce(&mut RouteSettings)) -> Self {
-        change(&mut self.settings);
+    pub fn provider_key(mut self, header: HeaderName) -> Self {
+        self.context.provider_key = Some(header);
         self
+    }
+
+    fn guarded(mut self, change: impl FnOnce(&mut GuardDeclaration)) -> Self {
+        change(&mut self.guard);
+        self
+    }
+
+    /// Whether a request must carry a key; by default it must.
+    #[must_use]
+    pub fn key(self, key: KeyRequirement) -> Self {
+        self.guarded(|guard| guard.key = key)
+    }
+
+    /// The header that holds the key.
+    #[must_use]
+    pub fn header(self, header: impl AsRef<str>) -> Self {
+        self.guarded(|guard| header.as_ref().clone_into(&mut guard.header))
+    }
+
+    /// Shows stored answers to anonymous callers.
+    #[must_use]
+    pub fn anonymous_replay(self) -> Self {
+        self.guarded(|guard| guard.anonymous_replay = true)
+    }
+
+    /// Methods that are guarded; the others pass.
+    #[must_use]
+    pub fn methods(self, methods: impl IntoIterator<Item = GuardedMethod>) -> Self {
+        self.guarded(|guard| guard.methods = Some(methods.into_iter().collect()))
+    }
+
+    /// What statuses of the service behind mean, where that differs from what every caller must assume.
+    #[must_use]
+    pub fn answers(self, answers: impl IntoIterator<Item = (u16, StatusMeaning)>) -> Self {
+        self.guarded(|guard| guard.answers = answers.into_iter().collect::<BTreeMap<_, _>>())
+    }
+
+    /// Believes the `Onefold-Effect` header of the service behind.
+    #[must_use]
+    pub fn trust_effect_header(self) -> Self {
+        self.guarded(|guard| guard.trust_effect_header = true)
+    }
+
+    /// Where the reference to the effect is: `/id` in the body, or `header:X-Reference`.
+    #[must_use]
+    pub fn evidence(self, place: impl Into<String>) -> Self {
+        self.guarded(|guard| guard.evidence = Some(place.into()))
+    }
+
+    /// Where in a JSON body the key is by which operations are found, as a pointer.
+    #[must_use]
+    pub fn business_key(self, pointer: impl Into<String>) -> Self {
+        self.guarded(|guard| guard.business_key = Some(pointer.into()))
+    }
+
+    /// How long a duplicate waits for the request in flight, unless it prefers otherwise.
+    #[must_use]
+    pub fn wait(self, wait: Duration) -> Self {
+        self.guarded(|guard| guard.wait = wait)
+    }
+
+    /// How many may wait at once; with 0 none waits.
+    #[must_use]
+    pub fn waiters_max(self, waiters: usize) -> Self {
+        self.guarded(|guard| guard.waiters_max = waiters)
+    }
+
+    /// The status for a duplicate whose wait ended without an answer: 409, 425 or 503.
+    #[must_use]
+    pub fn in_flight_status(self, status: u16) -> Self {
+        self.guarded(|guard| guard.in_flight_status = status)
+    }
+
+    /// Guarded requests in flight at once; more get 503.
+    #[must_use]
+    pub fn in_flight_max(self, requests: usize) -> Self {
+        self.guarded(|guard| guard.in_flight_max = requests)
+    }
+
+    /// What a key that was used for another request is answered with: 422 or 409, and a code.
+    #[must_use]
+    pub fn reused(self, status: u16, code: Code) -> Self {
+        self.guarded(|guard| guard.reused = ReusedDeclaration { status, code })
+    }
+
+    /// The status of a replayed success, where it differs from the stored one.
+    #[must_use]
+    pub fn replay_status(self, status: u16) -> Self {
+        self.guarded(|guard| guard.replay_status = Some(status))
+    }
+
+    /// Bytes of the largest request body.
+    #[must_use]
+    pub fn body_bytes_max(self, bytes: usize) -> Self {
+        self.guarded(|guard| guard.body_bytes_max = bytes)
+    }
+
+    /// How long a request's body may take to arrive.
+    #[must_use]
+    pub fn read_within(self, within: Duration) -> Self {
+        self.guarded(|guard| guard.read_within = within)
+    }
+
+    /// Bytes of the largest answer body that is stored; a larger one passes and is not replayed.
+    #[must_use]
+    pub fn answer_bytes_max(self, bytes: usize) -> Self {
+        self.guarded(|guard| guard.answer_bytes_max = bytes)
+    }
+
+    /// Further headers to store; never those that belong to one client.
+    #[must_use]
+    pub fn stored_headers<N: AsRef<str>>(self, names: impl IntoIterator<Item = N>) -> Self {
+        let names = names.into_iter().map(|name| name.as_ref().to_owned());
+        self.guarded(|guard| guard.stored_headers = names.collect())
+    }
+
+    /// Sends a body with a `Content-Digest` on as it comes, fingerprinted by that digest.
+    #[must_use]
+    pub fn streams(self) -> Self {
+        self.guarded(|guard| guard.streams = true)
+    }
+
+    /// Lets requests pass **unguarded** while the ledger is unavailable, where the class allows it.
+    #[must_use]
+    pub fn open(self) -> Self {
+        self.guarded(|guard| guard.open = true)
+    }
+
+    /// Writes a log line for each request.
+    #[must_use]
+    pub fn access_log(self) -> Self {
+        self.guarded(|guard| guard.access_log = Some(true))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! An answer as the ledger keeps it: status, allowed headers, body, trailers.
 //!
-//! A line of JSON, then the body as it came. The status stands in the content type too, so that it outlives the body.
+//! A line of JSON, then the body as it came. The status is in the content type too, so that it outlives the body.
 
 use std::sync::Arc;
 
@@ -8,15 +8,16 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use bytes::Bytes;
+use onefold_config::NEVER_STORED;
 use onefold_core::ledger::{Digest, StoredResult};
 use serde::{Deserialize, Serialize};
 
-use super::whole::Whole;
+use super::buffered_body::BufferedBody;
 
 /// What a kept answer is, before its status.
 const MEDIA: &str = "application/vnd.onefold.answer";
 
-/// Headers that are kept unless a route names others.
+/// Headers that are kept of every answer; a route may name further ones.
 pub const STORED_HEADERS: [HeaderName; 9] = [
     header::CONTENT_TYPE,
     header::CONTENT_ENCODING,
@@ -27,18 +28,6 @@ pub const STORED_HEADERS: [HeaderName; 9] = [
     header::ETAG,
     header::LAST_MODIFIED,
     header::LINK,
-];
-
-/// Headers that are never kept, whoever asks for it: they belong to one caller or one connection.
-pub const NEVER_STORED: [HeaderName; 8] = [
-    header::SET_COOKIE,
-    header::AUTHORIZATION,
-    header::WWW_AUTHENTICATE,
-    header::PROXY_AUTHENTICATE,
-    header::CONNECTION,
-    header::TRANSFER_ENCODING,
-    header::CONTENT_LENGTH,
-    header::DATE,
 ];
 
 /// An answer that can be given again.
@@ -83,7 +72,7 @@ impl StoredAnswer {
         StoredResult::Kept { content_type: content_type(self.status), bytes: bytes.into() }
     }
 
-    /// What the ledger kept; none where it is no answer of ours.
+    /// What the ledger kept; none where it is not an answer of ours.
     pub(crate) fn from_result(content_type: &str, bytes: &[u8]) -> Option<Self> {
         status_of(content_type)?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
@@ -99,7 +88,7 @@ impl StoredAnswer {
     /// Given again. Its length is that of this body, whatever the headers said: one that differs would be read as the
     /// end of this answer and the beginning of another.
     pub(crate) fn to_response(&self) -> Response {
-        let whole = Whole::memory(self.body.clone(), self.trailers.clone());
+        let whole = BufferedBody::memory(self.body.clone(), self.trailers.clone());
         let mut response = Response::new(Body::new(whole));
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers.clone();
@@ -108,7 +97,7 @@ impl StoredAnswer {
     }
 }
 
-/// Removes what says where a body ends: whoever sends the body says so.
+/// Removes what says where a body ends: the sender of the body says so.
 pub(super) fn remove_framing(headers: &mut HeaderMap) {
     headers.remove(header::CONTENT_LENGTH);
     headers.remove(header::TRANSFER_ENCODING);
@@ -135,9 +124,9 @@ pub(crate) fn status_of(content_type: &str) -> Option<StatusCode> {
 }
 
 fn allowed_of(headers: &HeaderMap, allowed: &[HeaderName]) -> HeaderMap {
-    // The status of a gRPC answer without a body stands in its headers.
+    // The status of a gRPC answer without a body is in its headers.
     let chosen = |name: &HeaderName| allowed.contains(name) || name.as_str().starts_with("grpc-");
-    let kept = headers.iter().filter(|(name, _)| chosen(name) && !NEVER_STORED.contains(name));
+    let kept = headers.iter().filter(|(name, _)| chosen(name) && !NEVER_STORED.contains(&name.as_str()));
     kept.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 

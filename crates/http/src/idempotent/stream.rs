@@ -12,18 +12,18 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
 /// What was read, and then the rest.
-pub(super) struct Rest {
+pub(super) struct PrefixedBody {
     start: Option<Bytes>,
     rest: Body,
 }
 
-impl Rest {
+impl PrefixedBody {
     pub(super) fn body(start: Bytes, rest: Body) -> Body {
         Body::new(Self { start: Some(start), rest })
     }
 }
 
-impl HttpBody for Rest {
+impl HttpBody for PrefixedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -49,8 +49,8 @@ impl HttpBody for Rest {
 
 /// A body that breaks off, before its last frame, where its bytes are not those of the digest that announced it.
 ///
-/// Each frame waits for the next one: whoever reads by length alone would never ask what stands behind the last.
-pub(super) struct Proved {
+/// Each frame waits for the next one: a reader that goes by length alone would never ask what follows the last.
+pub(super) struct DigestCheckedBody {
     body: Body,
     hasher: Option<Sha256>,
     sha256: [u8; 32],
@@ -69,7 +69,7 @@ impl Proof {
     }
 }
 
-impl Proved {
+impl DigestCheckedBody {
     pub(super) fn body(body: Body, sha256: [u8; 32], bytes_max: usize) -> (Body, Proof) {
         let proof = Proof::default();
         let hasher = Some(Sha256::new());
@@ -105,7 +105,7 @@ impl Proved {
     }
 }
 
-impl HttpBody for Proved {
+impl HttpBody for DigestCheckedBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -118,7 +118,7 @@ impl HttpBody for Proved {
                     }
                 }
                 Some(Err(cause)) => {
-                    self.broken("the body broke off");
+                    self.broken("the body ended early");
                     return Poll::Ready(Some(Err(cause.into())));
                 }
                 None => return Poll::Ready(self.ended()),
@@ -153,11 +153,11 @@ mod tests {
     #[tokio::test]
     async fn a_body_proves_its_digest_or_breaks_off() {
         let right: [u8; 32] = Sha256::digest(b"hello").into();
-        let (body, proof) = Proved::body(Body::from("hello"), right, 10);
+        let (body, proof) = DigestCheckedBody::body(Body::from("hello"), right, 10);
         assert_eq!(body.collect().await.unwrap().to_bytes(), "hello");
         assert!(!proof.failed());
         for (sent, bytes_max) in [("hellO", 10), ("hello", 4), ("hell", 10)] {
-            let (mut body, proof) = Proved::body(Body::from(sent), right, bytes_max);
+            let (mut body, proof) = DigestCheckedBody::body(Body::from(sent), right, bytes_max);
             // Not even one frame of a wrong body goes out before it is known to be wrong.
             assert!(body.frame().await.unwrap().is_err());
             assert!(proof.failed(), "{sent}");

@@ -5,7 +5,7 @@ use http_body_util::BodyExt as _;
 use onefold_core::Error;
 use onefold_core::error::{OPERATION_CONFLICT, PROGRAMMING_INVARIANT_VIOLATED, Visibility};
 use onefold_core::persistence::{Constraints, Fault};
-use onefold_http::Rejection;
+use onefold_http::ProblemResponse;
 
 use crate::log::Log;
 
@@ -24,7 +24,7 @@ const STATES: [&str; 17] = [
 async fn answered(error: Error) -> (String, String) {
     let log = Log::default();
     let taken = log.take();
-    let response = Rejection::from(error).into_response();
+    let response = ProblemResponse::from(error).into_response();
     drop(taken);
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     (String::from_utf8_lossy(&bytes).into_owned(), log.text())
@@ -38,7 +38,7 @@ async fn no_fault_tells_its_client_how_the_database_is_made() {
     assert_eq!(error.code(), PROGRAMMING_INVARIANT_VIOLATED);
     let (body, log) = answered(error).await;
     assert!(!body.contains("m4rk3r"), "{body}");
-    assert!(log.contains("m4rk3r_constraint") && log.contains("m4rk3r-address"), "{log}");
+    assert!(log.contains("constraint=\"m4rk3r_constraint\"") && log.contains("m4rk3r-address"), "{log}");
     let known = Constraints::new().map("m4rk3r_constraint", OPERATION_CONFLICT);
     for state in STATES {
         for name in ["m4rk3r_constraint", "m4rk3r_unmapped"] {

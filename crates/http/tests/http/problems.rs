@@ -8,7 +8,7 @@ use axum::routing::get;
 use http_body_util::BodyExt as _;
 use onefold_core::Error;
 use onefold_core::error::{ALL, AUTHENTICATION_REQUIRED, Code};
-use onefold_http::{ErrorsBase, Rejection, answer_every_error, answer_every_error_at, error_pages};
+use onefold_http::{ErrorsBase, ProblemResponse, answer_every_error, answer_every_error_at, error_pages};
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -23,11 +23,11 @@ mod errors {
     }
 }
 
-async fn closed() -> Rejection {
+async fn closed() -> ProblemResponse {
     Error::new(errors::ORDER_CLOSED, "order 7 is closed").into()
 }
 
-async fn who() -> Rejection {
+async fn who() -> ProblemResponse {
     Error::new(AUTHENTICATION_REQUIRED, "the session has expired").into()
 }
 
@@ -81,14 +81,14 @@ async fn an_instance_names_one_occurrence_and_its_log_line() {
     }
     // Outside a request it is made for the answer.
     let alone: Value =
-        serde_json::from_str(&text(Rejection::from(Error::new(errors::ORDER_CLOSED, "x")).into_response()).await)
+        serde_json::from_str(&text(ProblemResponse::from(Error::new(errors::ORDER_CLOSED, "x")).into_response()).await)
             .unwrap();
     assert!(alone["instance"].as_str().unwrap().starts_with("urn:uuid:"), "{alone}");
 }
 
 #[tokio::test]
 async fn retry_after_is_sent_only_where_a_retry_may_help_and_with_the_codes_own_wait() {
-    let answered = |code: Code| Rejection::from(Error::new(code, "x")).had_key().into_response();
+    let answered = |code: Code| ProblemResponse::from(Error::new(code, "x")).had_key().into_response();
     for code in ALL {
         let response = answered(*code);
         let asks = matches!(response.status().as_u16(), 429 | 503) && code.retryable(true);

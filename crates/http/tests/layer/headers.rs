@@ -1,4 +1,4 @@
-//! Whatever stands in the headers, a request is refused or performed once, and nothing panics.
+//! Whatever is in the headers, a request is refused or performed once, and nothing panics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, Request};
 use axum::routing::post;
 use onefold_http::idempotent::{Idempotent as _, Route};
 use onefold_runtime::{Ledger, Settings, SystemClock, SystemRandom};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_sqlite::{Sqlite, SqliteOptions};
 use proptest::prelude::*;
 use tower::ServiceExt as _;
 
@@ -25,16 +25,13 @@ fn any_header_is_refused_or_means_one_key() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let (app, calls) = runtime.block_on(async {
-        let options = Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
+        let options = SqliteOptions::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
         let store = Sqlite::open(folder.path().join("onefold.db"), options).await.unwrap();
         let ledger = Ledger::open(store, Settings::default()).unwrap();
         let calls = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&calls);
         let acting = async move || count.fetch_add(1, Ordering::Relaxed).to_string();
-        let route = Route::external_command("pay").settings(|settings| {
-            settings.replays_to_anyone = true;
-            settings.streams = true;
-        });
+        let route = Route::external_command("pay").anonymous_replay().streams();
         let app: Router = Router::new().route("/", post(acting).layer(ledger.idempotent(route).unwrap()));
         (app, calls)
     });

@@ -9,10 +9,10 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::routing::post;
 use onefold_core::Timestamp;
-use onefold_core::ports::{BoxFuture, Clock, IncidentFilter, Look as _, Page};
+use onefold_core::port::{BoxFuture, Clock, IncidentFilter, LedgerRead as _, Page};
 use onefold_http::idempotent::{Idempotent as _, Route};
-use onefold_runtime::{Breaker, Dependency, Ledger, Limits, Settings, SystemClock, SystemRandom};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_runtime::{Breaker, DependencyDeclaration, Ledger, Settings, SystemClock, SystemRandom};
+use onefold_sqlite::{Sqlite, SqliteOptions};
 use tower::ServiceExt as _;
 
 /// A clock that the test moves; waiting is as always.
@@ -47,18 +47,17 @@ const THRESHOLD: u32 = 5;
 const AT_ONCE: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_minutes_of_500s_cost_the_threshold_the_calls_under_way_and_one_per_probe() {
+async fn ten_minutes_of_500s_cost_the_threshold_the_calls_in_flight_and_one_per_probe() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Arc::new(Moved(AtomicU64::new(0)));
-    let options = Options::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SystemRandom::default()));
+    let options = SqliteOptions::new(Arc::clone(&clock) as Arc<dyn Clock>, Arc::new(SystemRandom::default()));
     let store = Sqlite::open(folder.path().join("onefold.db"), options).await.unwrap();
     let settings = Settings { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..Settings::default() };
     let ledger = Ledger::open(store, settings).unwrap();
     let breaker = Breaker { failures: THRESHOLD, open_for: Duration::from_secs(30) };
-    let limits = Limits { breaker: Some(breaker), ..Limits::default() };
-    let provider = Dependency::new("provider", limits, Arc::clone(&clock) as Arc<dyn Clock>);
-    let route = Route::external_command("pay").kind(|kind| kind.depends_on("provider"));
-    let route = route.settings(|settings| settings.dependency = Some(provider));
+    let limits = DependencyDeclaration { breaker: Some(breaker), ..DependencyDeclaration::default() };
+    ledger.dependency("provider", limits).unwrap();
+    let route = Route::external_command("pay").depends_on("provider");
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);
     let failing = move || {

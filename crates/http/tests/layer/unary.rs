@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onefold_core::ports::BoxFuture;
+use onefold_core::port::BoxFuture;
 use onefold_http::idempotent::{Idempotent as _, Route};
-use onefold_http::{Caller, Rejection};
+use onefold_http::{Caller, ProblemResponse};
 use onefold_runtime::{Ledger, Settings, SystemClock, SystemRandom};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_sqlite::{Sqlite, SqliteOptions};
 use tonic::body::Body;
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::codegen::{Service, http};
@@ -88,11 +88,11 @@ struct Served {
 
 async fn served() -> Served {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
+    let options = SqliteOptions::new(Arc::new(SystemClock), Arc::new(SystemRandom::default()));
     let store = Sqlite::open(folder.path().join("onefold.db"), options).await.unwrap();
     let ledger = Ledger::open(store, Settings::default()).unwrap();
-    let route = Route::external_command("pay").caller(|_| Ok::<_, Rejection>(Caller::known("alice")));
-    let layer = ledger.idempotent(route.settings(|settings| settings.wait = Duration::ZERO)).unwrap();
+    let route = Route::external_command("pay").caller(|_| Ok::<_, ProblemResponse>(Caller::known("alice")));
+    let layer = ledger.idempotent(route.wait(Duration::ZERO)).unwrap();
     let payments = Payments::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();

@@ -2,21 +2,20 @@
 
 use std::time::Duration;
 
-use onefold::{
-    AcceptDuplicate, Answer, Ask, Escalate, InTransaction, Kind, Outbox, Rerun, SameKey, Void,
-};
+use onefold::policy::{AcceptDuplicate, Ask, Escalate, InTransaction, ProviderAnswer, Rerun, SameKey, Void};
+use onefold::Kind;
 
 fn ask() -> Ask {
-    Ask::with(|_| async { Answer::cannot_tell() }).settle(Duration::from_secs(900))
+    Ask::with(|_| async { ProviderAnswer::cannot_tell() }).settle(Duration::from_secs(900))
 }
 
 fn void() -> Void {
-    Void::with(|_| async { Answer::did_not() })
+    Void::with(|_| async { ProviderAnswer::did_not() })
 }
 
 fn main() {
     let same_key = SameKey::remembered_for(Duration::from_secs(86_400));
-    let aloud = AcceptDuplicate { because: "a second reminder harms nobody" };
+    let aloud = AcceptDuplicate::because("a second reminder harms nobody");
 
     let _ = Kind::pure("k").on_unknown(Rerun);
 
@@ -32,8 +31,7 @@ fn main() {
     let _ = Kind::external_command("k").on_unknown(void());
     let _ = Kind::external_command("k").on_unknown(Escalate);
 
-    let _ = Kind::message_publish("k").on_unknown(Outbox);
-    let _ = Kind::message_publish("k").on_unknown(same_key);
+    let _ = Kind::message_publish("k", same_key);
 
     let _ = Kind::human_notification("k").on_unknown(same_key);
     let _ = Kind::human_notification("k").on_unknown(ask());

@@ -1,12 +1,12 @@
 use onefold::Project;
-use onefold::core::error::Violation;
-use onefold::outcome::Project as _;
+use onefold::error::Violation;
+use onefold::use_case::Project as _;
 
 mod errors {
     onefold::codes! {
         /// The case was not accepted
         CASE_VALIDATION_REJECTED: Validation, status 422, retry Never, owner Caller, visible External;
-            summary "the case breaks rules", first_check "the findings", safe_action "mend the case", escalation "case team";
+            summary "the case breaks rules", first_check "the findings", safe_action "fix the case", escalation "case team";
     }
 }
 

@@ -1,5 +1,6 @@
-use onefold::{AcceptDuplicate, Kind};
+use onefold::policy::AcceptDuplicate;
+use onefold::Kind;
 
 fn main() {
-    let _ = Kind::external_command("notice.issue").on_unknown(AcceptDuplicate { because: "it is only a notice" });
+    let _ = Kind::external_command("notice.issue").on_unknown(AcceptDuplicate::because("it is only a notice"));
 }

@@ -1,4 +1,6 @@
-use onefold::{Kind, Ledger, OperationId, Performed, Sqlite};
+use onefold::operation::OperationId;
+use onefold::store::Sqlite;
+use onefold::{Kind, Ledger, Performed};
 
 async fn register(ledger: Ledger<Sqlite>, id: OperationId) -> onefold::Result<Performed<u64>> {
     let sanctions = ledger.kind(Kind::financial_or_legal("sanction.register"))?;

@@ -1,6 +1,7 @@
-use onefold::{HeldLease, Sqlite};
+use onefold::claim::LeaseHandle;
+use onefold::store::Sqlite;
 
-async fn report(lease: HeldLease<Sqlite>) -> onefold::Result<()> {
+async fn report(lease: LeaseHandle<Sqlite>) -> onefold::Result<()> {
     lease.complete(&"done", None).await?;
     lease.release().await
 }

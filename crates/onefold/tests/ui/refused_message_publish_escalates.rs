@@ -1,5 +1,6 @@
-use onefold::{Escalate, Kind};
+use onefold::policy::Escalate;
+use onefold::Kind;
 
 fn main() {
-    let _ = Kind::message_publish("case.event").on_unknown(Escalate);
+    let _ = Kind::message_publish("case.event", Escalate);
 }

@@ -1,4 +1,6 @@
-use onefold::{Kind, Ledger, OperationId, Sqlite};
+use onefold::operation::OperationId;
+use onefold::store::Sqlite;
+use onefold::{Kind, Ledger};
 
 async fn place(ledger: Ledger<Sqlite>, id: OperationId) -> onefold::Result<()> {
     let orders = ledger.kind(Kind::local("order.place"))?;

@@ -1,4 +1,5 @@
-use onefold::{Escalate, Kind};
+use onefold::policy::Escalate;
+use onefold::Kind;
 
 fn main() {
     let _ = Kind::pure("risk.score").on_unknown(Escalate);

@@ -1,2 +1,2 @@
 -- Open incidents, by category.
-SELECT category, count(*) FROM onefold_incidents WHERE closed_at IS NULL GROUP BY category
+SELECT category, count(*) AS counted FROM onefold_incidents WHERE closed_at IS NULL GROUP BY category

@@ -1,12 +1,5 @@
 -- Operations of a kind whose result may be dropped; the id stays.
-SELECT
-    tenant, kind, operation_id, fingerprint, fingerprint_mode, fingerprint_key_id, source, business_key,
-    correlation_id, process_id, definition_key, definition_version, process_instance_key, element_id,
-    job_key, created_at, status, class, policy, fence, attempt_id, installation, worker, deadline,
-    lease_until, attempts, first_attempt_at, attempt_started_at, next_attempt_at, escalate_at,
-    unknown_since, next_ask_at, asks, result, result_type, result_bytes, result_digest, result_ref,
-    evidence_ref, error_code, category, dependency, side_effect_status, recorded, settled_by, approved_by,
-    incident_id, updated_at, completed_at
+SELECT {operation}
 FROM onefold_operations
 WHERE kind = $1 AND completed_at IS NOT NULL AND completed_at <= $2
     AND status = 'COMPLETED' AND result IS NOT NULL AND incident_id IS NULL

@@ -1,12 +1,5 @@
 -- Operations, newest first: walked by their sequence, so that a page stops when it is full.
-SELECT
-    tenant, kind, operation_id, fingerprint, fingerprint_mode, fingerprint_key_id, source, business_key,
-    correlation_id, process_id, definition_key, definition_version, process_instance_key, element_id,
-    job_key, created_at, status, class, policy, fence, attempt_id, installation, worker, deadline,
-    lease_until, attempts, first_attempt_at, attempt_started_at, next_attempt_at, escalate_at,
-    unknown_since, next_ask_at, asks, result, result_type, result_bytes, result_digest, result_ref,
-    evidence_ref, error_code, category, dependency, side_effect_status, recorded, settled_by, approved_by,
-    incident_id, updated_at, completed_at, seq
+SELECT {operation}, seq
 FROM onefold_operations
 WHERE tenant = $1
     AND ($4::text IS NULL OR business_key = $4)

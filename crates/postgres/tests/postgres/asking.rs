@@ -3,14 +3,14 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use onefold_conformance::fixture::{key, record_of};
 use onefold_conformance::kinds;
-use onefold_conformance::outcomes::completed;
-use onefold_conformance::scene::{key, record_of};
+use onefold_conformance::ledger::outcomes::completed;
 use onefold_core::Result;
-use onefold_core::effect::{EffectClass, Policy, Terms};
-use onefold_core::fingerprint::Subject;
+use onefold_core::effect::{EffectClass, KindSpec, Policy};
+use onefold_core::fingerprint::FingerprintInput;
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Entry, Holder, Lease, Origin, Recorded, Source, Status};
-use onefold_core::ports::{Act as _, Look as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::port::{LedgerRead as _, LedgerWrite as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::{Category, Jitter, RetryTable, Schedule};
 use onefold_postgres::Postgres;
 use onefold_runtime::SystemRandom;
@@ -19,7 +19,7 @@ use onefold_runtime::SystemRandom;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A kind that may be performed again, whose silent holders are replaced as soon as their lease is over.
-pub(crate) fn replaced_after(lease: Duration) -> Arc<Terms> {
+pub(crate) fn replaced_after(lease: Duration) -> Arc<KindSpec> {
     let at_once = || Some(Schedule::Steps(Arc::from([Duration::ZERO])));
     let mut retry = RetryTable::default().with(Category::HolderLost, at_once(), "the test does not wait").with(
         Category::DownstreamTimeout,
@@ -28,7 +28,7 @@ pub(crate) fn replaced_after(lease: Duration) -> Arc<Terms> {
     );
     retry.attempts_max = u32::MAX;
     let terms = kinds::terms("status.set", EffectClass::Converging, Policy::Rerun);
-    Arc::new(Terms { lease_for: lease, clock_slack: Duration::ZERO, retry, ..terms })
+    Arc::new(KindSpec { lease_for: lease, clock_slack: Duration::ZERO, retry, ..terms })
 }
 
 /// A fresh attempt id.
@@ -38,10 +38,11 @@ pub(crate) fn attempt() -> AttemptId {
 }
 
 /// A claim under an attempt id of its own.
-pub(crate) fn claim_of(store: &Postgres, terms: &Arc<Terms>, id: &str) -> ClaimRequest {
+pub(crate) fn claim_of(store: &Postgres, terms: &Arc<KindSpec>, id: &str) -> ClaimRequest {
     ClaimRequest {
         key: key(terms, id),
-        subject: Subject::new(&b"{}"[..], &terms.fingerprint, &store.keyring()).expect("the input has a fingerprint"),
+        input: FingerprintInput::new(&b"{}"[..], &terms.fingerprint, &store.keyring())
+            .expect("the input has a fingerprint"),
         attempt_id: attempt(),
         terms: Arc::clone(terms),
         origin: Origin::new(Source::Api),
@@ -68,22 +69,24 @@ pub(crate) async fn claims(store: &Postgres, requests: &[ClaimRequest]) -> Resul
 }
 
 /// The grant of an operation that nobody claimed before.
-pub(crate) async fn grant(store: &Postgres, terms: &Arc<Terms>, id: &str) -> Lease {
-    onefold_conformance::scene::granted(claim(store, claim_of(store, terms, id)).await.expect("the claim is answered"))
+pub(crate) async fn grant(store: &Postgres, terms: &Arc<KindSpec>, id: &str) -> Lease {
+    onefold_conformance::fixture::granted(
+        claim(store, claim_of(store, terms, id)).await.expect("the claim is answered"),
+    )
 }
 
 /// Records that a grant took hold.
-pub(crate) async fn complete(store: &Postgres, terms: &Arc<Terms>, lease: &Lease) -> Result<Recorded> {
+pub(crate) async fn complete(store: &Postgres, terms: &Arc<KindSpec>, lease: &Lease) -> Result<Recorded> {
     step(store, record_of(terms, lease, completed(b"1"))).await.map(as_recorded)
 }
 
 /// The entry of an operation, where there is one.
-pub(crate) async fn find(store: &Postgres, terms: &Terms, id: &str) -> Option<Entry> {
+pub(crate) async fn find(store: &Postgres, terms: &KindSpec, id: &str) -> Option<Entry> {
     store.find(vec![key(terms, id)]).await.expect("the store reads").remove(0)
 }
 
 /// Where these operations stand.
-pub(crate) async fn statuses(store: &Postgres, terms: &Terms, ids: &[String]) -> Vec<Option<Status>> {
+pub(crate) async fn statuses(store: &Postgres, terms: &KindSpec, ids: &[String]) -> Vec<Option<Status>> {
     let found = store.find(ids.iter().map(|id| key(terms, id)).collect()).await.expect("the store reads");
     found.into_iter().map(|entry| entry.map(|entry| entry.status)).collect()
 }

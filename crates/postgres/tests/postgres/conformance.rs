@@ -1,3 +1,3 @@
 //! One suite that every store passes.
 
-onefold_conformance::suite!(crate::harness::PostgresHarness);
+onefold_conformance::suite!(crate::fixture::PostgresHarness);

@@ -5,7 +5,7 @@ use onefold_core::persistence::Constraints;
 use onefold_postgres::fault;
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection};
 
-use crate::harness::Schema;
+use crate::fixture::Schema;
 
 const TABLES: &str = "
     CREATE TABLE actors (id text PRIMARY KEY);

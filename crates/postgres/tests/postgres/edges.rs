@@ -10,16 +10,17 @@ use onefold_core::effect::ExternalCommand;
 use onefold_core::error::OUTCOME_NOT_RECORDED;
 use onefold_core::ledger::{Claim, Status};
 use onefold_core::operation::OperationId;
-use onefold_core::ports::{BoxFuture, Clock, Keep as _, SweepRequest, SweepScope};
-use onefold_postgres::{Options, Postgres};
+use onefold_core::port::{BoxFuture, Clock, LedgerMaintenance as _, SweepRequest, SweepScope};
+use onefold_postgres::{Postgres, PostgresOptions};
 use onefold_runtime::{
-    Claimed, FileJournal, Journal, Kind, KindHandle, Ledger, Performed, Settings, Shutdown, Started, SystemClock,
+    ClaimResult, FileJournal, Journal, Kind, KindHandle, Ledger, Performed, Settings, Shutdown, StartupReport,
+    SystemClock,
 };
 use tokio::task::JoinSet;
 
 use crate::asking::{accepted, claim, claim_of, complete, find, grant, replaced_after, statuses, until};
 use crate::cutter::{Cutter, port};
-use crate::harness::{Database, Schema, options};
+use crate::fixture::{Database, Schema, options};
 
 const HOUR: Duration = Duration::from_hours(1);
 
@@ -48,7 +49,7 @@ impl Clock for Off {
 }
 
 async fn with_clock(schema: &Schema, clock: Off) -> Postgres {
-    Postgres::open(schema.url(), Options { clock: Arc::new(clock), ..schema.options() }).await.unwrap()
+    Postgres::open(schema.url(), PostgresOptions { clock: Arc::new(clock), ..schema.options() }).await.unwrap()
 }
 
 #[tokio::test]
@@ -108,8 +109,8 @@ async fn openers_that_race_on_an_empty_schema_migrate_it_once_and_share_a_key() 
     for schema in [None, Some("ours"), Some("theirs")] {
         let mut opening = JoinSet::new();
         for _ in 0..8 {
-            let (url, options) = (database.url(), Options { schema: schema.map(str::to_owned), ..options() });
-            opening.spawn(async move { Postgres::open(&url, Options { connections_max: 1, ..options }).await });
+            let (url, options) = (database.url(), PostgresOptions { schema: schema.map(str::to_owned), ..options() });
+            opening.spawn(async move { Postgres::open(&url, PostgresOptions { connections_max: 1, ..options }).await });
         }
         let stores: Vec<Postgres> = opening.join_all().await.into_iter().map(|opened| opened.unwrap()).collect();
         let terms = escalates();
@@ -121,7 +122,7 @@ async fn openers_that_race_on_an_empty_schema_migrate_it_once_and_share_a_key() 
             assert!(matches!(answer, Claim::Replay(_)), "{schema:?}: {answer:?}");
             store.close().await;
         }
-        let options = Options { schema: schema.map(str::to_owned), ..options() };
+        let options = PostgresOptions { schema: schema.map(str::to_owned), ..options() };
         assert_eq!(Postgres::missing_migrations(&database.url(), options).await.unwrap(), []);
     }
 }
@@ -138,7 +139,7 @@ fn id(number: usize) -> OperationId {
 async fn claim_all(
     notices: &KindHandle<Postgres, ExternalCommand>,
     ledger: &Ledger<Postgres>,
-) -> Vec<Claimed<Postgres>> {
+) -> Vec<ClaimResult<Postgres>> {
     let mut claiming = JoinSet::new();
     for number in 0..256 {
         let (operation, attempt) = (notices.operation(id(number)), ledger.attempt_id());
@@ -204,7 +205,7 @@ async fn an_outcome_whose_connection_is_cut_waits_in_the_journal_and_is_recorded
     let path = folder.path().join("onefold.journal");
     let cutter = Arc::new(Cutter::before(schema.url(), 0).await);
     let life = async || {
-        let tries = Options { try_for: Duration::from_millis(300), ..schema.options() };
+        let tries = PostgresOptions { try_for: Duration::from_millis(300), ..schema.options() };
         let store = Postgres::open(&cutter.url(schema.url()), tries).await.unwrap();
         let journal: Arc<dyn Journal> = Arc::new(FileJournal::new(path.clone()));
         let record_for = Duration::from_millis(300);
@@ -229,7 +230,7 @@ async fn an_outcome_whose_connection_is_cut_waits_in_the_journal_and_is_recorded
     cutter.point_to(port(schema.url()));
     let ledger = life().await;
     let notices = notices(&ledger);
-    assert_eq!(ledger.start().await.unwrap(), Started { journal_recorded: 1, ..Started::default() });
+    assert_eq!(ledger.start().await.unwrap(), StartupReport { journal_recorded: 1, ..StartupReport::default() });
     assert!(!path.exists(), "nothing waits any more");
     let happens = Arc::clone(&effects);
     let again = notices.operation(id(1)).perform(&"breach", move |_| async move {

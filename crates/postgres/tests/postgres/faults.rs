@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use onefold_conformance::random::seed;
-use onefold_postgres::{Options, Postgres};
+use onefold_postgres::{Postgres, PostgresOptions};
+use onefold_testing::seed;
 
 use crate::cutter::Cutter;
-use crate::harness::{Schema, options};
+use crate::fixture::{Schema, options};
 use crate::load::{Load, patient};
 use crate::server::{Server, signal};
 
-async fn stores(url: &str, options: impl Fn() -> Options) -> Vec<Postgres> {
+async fn stores(url: &str, options: impl Fn() -> PostgresOptions) -> Vec<Postgres> {
     let mut stores = Vec::new();
     for _ in 0..2 {
         stores.push(Postgres::open(url, patient(options())).await.unwrap());
@@ -74,7 +74,7 @@ async fn a_failover_under_load_loses_nothing() {
     let mut connection = primary.connect().await;
     // From now on a commit is acknowledged when both have it.
     for sql in ["ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"] {
-        crate::harness::run(&mut connection, sql).await;
+        crate::fixture::run(&mut connection, sql).await;
     }
     let synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
     crate::asking::until("the standby is synchronous", async || {

@@ -4,19 +4,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use onefold_conformance::SeededRandom;
+use onefold_conformance::fixture::{granted, record_of};
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::outcomes::completed;
-use onefold_conformance::scene::{granted, record_of};
-use onefold_core::effect::Terms;
+use onefold_conformance::ledger::outcomes::completed;
+use onefold_core::effect::KindSpec;
 use onefold_core::error::DATABASE_FULL;
 use onefold_core::ledger::{Lease, Outcome, Status};
 use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
+use onefold_testing::SeededRandom;
 use tempfile::TempDir;
 
 use crate::asking::{accepted, as_recorded, claim, claim_of, find, grant, statuses, step};
-use crate::harness::options;
+use crate::fixture::options;
 use crate::server::{Server, give};
 
 /// A disk of its own in memory; unmounted when the test ends.
@@ -65,12 +65,12 @@ fn large(random: &SeededRandom) -> Outcome {
     completed(&bytes)
 }
 
-async fn record(store: &Postgres, terms: &Arc<Terms>, lease: &Lease, outcome: Outcome) -> Result<bool> {
+async fn record(store: &Postgres, terms: &Arc<KindSpec>, lease: &Lease, outcome: Outcome) -> Result<bool> {
     step(store, record_of(terms, lease, outcome)).await.map(|answer| accepted(&as_recorded(answer)))
 }
 
 /// Claims and records until there is no room: what was acknowledged, what could not be recorded, and what was said.
-async fn use_up(store: &Postgres, terms: &Arc<Terms>, random: &SeededRandom) -> (Vec<String>, Option<Lease>, Error) {
+async fn use_up(store: &Postgres, terms: &Arc<KindSpec>, random: &SeededRandom) -> (Vec<String>, Option<Lease>, Error) {
     let mut acknowledged = Vec::new();
     for number in 0..5_000 {
         let id = format!("OP-{number}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use onefold_core::effect::{EffectClass, Local, Policy};
-use onefold_core::error::{Class, RUN_AGAIN};
+use onefold_core::error::{ErrorClass, RUN_AGAIN};
 use onefold_core::ledger::{Claim, Status};
 use onefold_core::operation::OperationId;
 use onefold_core::persistence::Constraints;
@@ -17,7 +17,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{AssertSqlSafe, PgConnection, PgPool};
 
 use crate::asking::{claim, claim_of, claims, find};
-use crate::harness::{Schema, run};
+use crate::fixture::{Schema, run};
 
 const ISOLATIONS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
@@ -30,7 +30,7 @@ struct Shop {
 }
 
 async fn shop() -> Shop {
-    shop_at(crate::harness::url()).await
+    shop_at(crate::fixture::url()).await
 }
 
 /// The same, with the store and the user behind this address.
@@ -150,7 +150,7 @@ async fn one_of_many_performs(shop: Arc<Shop>, isolation: &'static str, id: &'st
                     Ok(once) if transaction.commit().await.is_ok() => return once,
                     // A serializable transaction may be refused as late as at its commit.
                     Ok(_) => {}
-                    Err(error) => assert_eq!(error.code().descriptor().class, Class::Contention, "{error}"),
+                    Err(error) => assert_eq!(error.code().descriptor().class, ErrorClass::Contention, "{error}"),
                 }
             }
         });
@@ -261,7 +261,7 @@ async fn a_transaction_that_is_not_committed_leaves_nothing() {
             drop(transaction);
         }
         assert_eq!((shop.rows().await, shop.status("A").await), (0, None), "{end}");
-        // Whoever comes next waits at most until the server has heard of it.
+        // The next caller waits at most until the server has heard of it.
         let mut next = shop.store.begin().await.unwrap();
         assert_eq!(shop.once(&mut next, "A", Duration::from_mins(1)).await.unwrap(), performed("A"), "{end}");
         next.rollback().await.unwrap();

@@ -4,25 +4,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use onefold_conformance::fixture::{granted, key};
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::random::seed;
-use onefold_conformance::scene::{granted, key};
-use onefold_core::effect::Terms;
+use onefold_core::effect::KindSpec;
 use onefold_core::error::{COMMIT_UNKNOWN, DATABASE_BUSY, DATABASE_READ_ONLY, DATABASE_UNAVAILABLE};
 use onefold_core::ledger::{ClaimRequest, Status};
 use onefold_core::persistence::Constraints;
-use onefold_core::ports::Look as _;
+use onefold_core::port::LedgerRead as _;
 use onefold_core::{Error, Result};
-use onefold_postgres::{Options, Postgres};
+use onefold_postgres::{Postgres, PostgresOptions};
+use onefold_testing::seed;
 use sqlx::{Connection as _, PgConnection};
 
 use crate::asking::{accepted, claim, claim_of, complete, find, grant, until};
 use crate::cutter::Cutter;
-use crate::harness::{Database, options, run};
+use crate::fixture::{Database, options, run};
 
 /// A store that gives up soon.
-fn impatient() -> Options {
-    Options {
+fn impatient() -> PostgresOptions {
+    PostgresOptions {
         connections_max: 2,
         connection_wait: Duration::from_secs(1),
         answer_wait: Duration::from_secs(3),
@@ -32,8 +32,8 @@ fn impatient() -> Options {
 }
 
 /// A store that tells contention soon, and waits long for an answer.
-fn attentive() -> Options {
-    Options { answer_wait: Duration::from_mins(1), try_for: Duration::from_secs(1), ..impatient() }
+fn attentive() -> PostgresOptions {
+    PostgresOptions { answer_wait: Duration::from_mins(1), try_for: Duration::from_secs(1), ..impatient() }
 }
 
 /// A store behind a way that can be stalled, and another one that is not.
@@ -42,7 +42,7 @@ struct Behind {
     cutter: Cutter,
     store: Postgres,
     direct: Postgres,
-    terms: Arc<Terms>,
+    terms: Arc<KindSpec>,
 }
 
 async fn behind() -> Behind {
@@ -64,7 +64,7 @@ impl Behind {
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
 
-    /// Asks until the answer is no error; what it was.
+    /// Asks until the answer is not an error; what it was.
     async fn recovers(&self, request: &ClaimRequest) {
         until("a claim is granted again", async || claim(&self.store, request.clone()).await.ok().map(granted)).await;
     }
@@ -215,7 +215,7 @@ async fn a_database_that_only_reads_is_told_and_works_again_afterwards() {
     let terms = escalates();
     let lease = grant(&store, &terms, "A").await;
     let name = database.url().rsplit_once('/').unwrap().1.to_owned();
-    let mut server = PgConnection::connect(&crate::harness::url()).await.unwrap();
+    let mut server = PgConnection::connect(&crate::fixture::url()).await.unwrap();
     run(&mut server, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on")).await;
     // A setting of the database holds for connections that come.
     let end = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'");

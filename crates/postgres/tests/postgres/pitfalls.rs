@@ -3,18 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_conformance::SeededRandom;
+use onefold_conformance::fixture::granted;
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::random::seed;
-use onefold_conformance::scene::granted;
 use onefold_core::Timestamp;
 use onefold_core::ledger::{Claim, ClaimRequest};
-use onefold_postgres::{Options, Postgres};
+use onefold_postgres::{Postgres, PostgresOptions};
+use onefold_testing::SeededRandom;
+use onefold_testing::seed;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};
 use tokio::task::JoinSet;
 
 use crate::asking::{accepted, claim, claim_of, claims, complete, grant, replaced_after, until};
-use crate::harness::{Database, Schema, options, run};
+use crate::fixture::{Database, Schema, options, run};
 
 /// These in an order that chance decides.
 pub(crate) fn shuffled<T>(mut items: Vec<T>, random: &SeededRandom) -> Vec<T> {
@@ -77,7 +77,7 @@ async fn batches_that_overlap_in_any_order_never_deadlock() {
     let mut asking = JoinSet::new();
     for number in 0..4 {
         let random = SeededRandom::new(seed.wrapping_add(number));
-        let store = Postgres::open(&database.url(), Options { connections_max: 2, ..options() }).await.unwrap();
+        let store = Postgres::open(&database.url(), PostgresOptions { connections_max: 2, ..options() }).await.unwrap();
         let terms = Arc::clone(&terms);
         asking.spawn(async move {
             let mut grants = 0;

@@ -1,30 +1,39 @@
-//! How statements find their rows: through an index, whatever the planner believes of a table that nobody analysed.
+//! How statements find their rows: through an index, whatever the planner believes of a table that was never analysed.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use onefold_conformance::fixture::record_of;
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::outcomes::{completed, retryable, unknown};
-use onefold_conformance::scene::record_of;
-use onefold_core::effect::Terms;
+use onefold_conformance::ledger::outcomes::{completed, retryable, unknown};
+use onefold_core::effect::KindSpec;
 use onefold_core::ledger::{Claim, Lease, ReleaseReason, ReleaseRequest, RenewRequest};
-use onefold_core::ports::{Act as _, Step, StepAnswer};
+use onefold_core::port::{LedgerWrite as _, Step, StepAnswer};
 use onefold_core::retry::Category;
-use onefold_postgres::{Options, Postgres};
+use onefold_core::row::{self, ColumnType, expand};
+use onefold_postgres::{Postgres, PostgresOptions};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection, Row as _, SqlSafeStr as _};
 
 use crate::asking::{claim_of, claims, until};
-use crate::harness::{Database, Schema, options, run};
+use crate::fixture::{Database, Schema, options, run};
 
-/// Every statement, by its file.
-fn statements() -> Vec<(String, String)> {
+/// Every statement, by its file, with its columns and the newest functions.
+async fn statements(connection: &mut PgConnection) -> Vec<(String, String)> {
+    let newest = "SELECT max(version)::text FROM onefold_migrations";
+    let newest: String = sqlx::query_scalar(newest).fetch_one(connection).await.unwrap();
+    let type_name = |holds| match holds {
+        ColumnType::Text => "text",
+        ColumnType::Number | ColumnType::Time => "bigint",
+        ColumnType::Hex | ColumnType::Bytes => "bytea",
+    };
     let queries = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries");
     let mut all = Vec::new();
     for folder in std::fs::read_dir(&queries).unwrap() {
         for file in std::fs::read_dir(folder.unwrap().path()).unwrap() {
             let path = file.unwrap().path();
             let name = path.strip_prefix(&queries).unwrap().with_extension("").display().to_string();
-            all.push((name, std::fs::read_to_string(path).unwrap()));
+            let sql = expand(&std::fs::read_to_string(path).unwrap(), type_name);
+            all.push((name, sql.replace("{version}", &newest)));
         }
     }
     all.sort();
@@ -44,7 +53,7 @@ async fn beside_a_store() -> (Schema, PgConnection) {
 #[tokio::test]
 async fn every_statement_can_be_prepared() {
     let (_schema, mut connection) = beside_a_store().await;
-    for (name, sql) in statements() {
+    for (name, sql) in statements(&mut connection).await {
         // Two statements around the name of a schema that is not there yet.
         if name == "installation/schema" {
             continue;
@@ -53,6 +62,25 @@ async fn every_statement_can_be_prepared() {
         let sql = sql.replace(":table", "onefold_notes").replace(":columns", "tenant").replace(":values", "$1::text[]");
         let prepared = (&mut connection).prepare(AssertSqlSafe(sql).into_sql_str()).await;
         assert!(prepared.is_ok(), "{name}: {:?}", prepared.err());
+    }
+}
+
+#[tokio::test]
+async fn every_column_of_the_schema_is_in_the_table_of_columns() {
+    let (schema, mut connection) = beside_a_store().await;
+    for (table, columns) in [
+        ("onefold_operations", &row::operation::ALL[..]),
+        ("onefold_attempts", &row::attempt::ALL),
+        ("onefold_notes", &row::note::ALL),
+        ("onefold_incidents", &row::incident::ALL),
+    ] {
+        let stored = "SELECT column_name::text FROM information_schema.columns
+            WHERE table_schema = $1 AND table_name = $2 AND column_name <> 'seq' ORDER BY 1";
+        let stored = sqlx::query_scalar(stored).bind(&schema.name).bind(table);
+        let stored: Vec<String> = stored.fetch_all(&mut connection).await.unwrap();
+        let mut known: Vec<_> = columns.iter().map(|column| column.name).collect();
+        known.sort_unstable();
+        assert_eq!(stored, known, "{table}");
     }
 }
 
@@ -92,7 +120,7 @@ async fn plan(connection: &mut PgConnection, sql: &str) -> String {
 #[tokio::test]
 async fn frequent_statements_find_their_rows_through_an_index() {
     let (_schema, mut connection) = beside_a_store().await;
-    let all = statements();
+    let all = statements(&mut connection).await;
     run(&mut connection, "SET plan_cache_mode = force_generic_plan; BEGIN").await;
     for (names, tuned) in [(BARE, false), (TUNED, true)] {
         if tuned {
@@ -125,7 +153,7 @@ async fn scans(connection: &mut PgConnection) -> (Vec<i64>, i64) {
     (read, through_index)
 }
 
-fn presented(lease: &Lease, terms: &Arc<Terms>) -> (RenewRequest, ReleaseRequest) {
+fn presented(lease: &Lease, terms: &Arc<KindSpec>) -> (RenewRequest, ReleaseRequest) {
     let (key, fence, attempt_id) = (lease.key.clone(), lease.fence, lease.attempt_id);
     let renew = RenewRequest { key: key.clone(), fence, attempt_id, terms: Arc::clone(terms) };
     let reason = ReleaseReason::NothingSent;
@@ -133,7 +161,7 @@ fn presented(lease: &Lease, terms: &Arc<Terms>) -> (RenewRequest, ReleaseRequest
 }
 
 /// Claims a batch and records it; every tenth one with some of everything else between.
-async fn operate(claiming: &Postgres, recording: &Postgres, terms: &Arc<Terms>, number: usize, batch: usize) {
+async fn operate(claiming: &Postgres, recording: &Postgres, terms: &Arc<KindSpec>, number: usize, batch: usize) {
     let requests: Vec<_> = (0..batch).map(|id| claim_of(claiming, terms, &format!("OP-{number:05}-{id:03}"))).collect();
     let mut leases = Vec::new();
     for answer in claims(claiming, &requests).await.unwrap() {
@@ -168,7 +196,7 @@ async fn answered(store: &Postgres, steps: Vec<Step>) -> Vec<StepAnswer> {
 async fn fifty_thousand_operations_on_a_table_that_nobody_analysed_read_it_never_as_a_whole() {
     const OPERATIONS: usize = 50_000;
     let database = Database::new().await;
-    let options = || Options { connections_max: 2, ..options() };
+    let options = || PostgresOptions { connections_max: 2, ..options() };
     let store = Postgres::open(&database.url(), options()).await.unwrap();
     // It did not grant what it records, so it reads, locks and decides.
     let elsewhere = Postgres::open(&database.url(), options()).await.unwrap();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use onefold_conformance::Harness;
-use onefold_core::ports::{Clock, Random};
-use onefold_postgres::{Options, Postgres, Time};
+use onefold_core::port::{Clock, Random};
+use onefold_postgres::{Postgres, PostgresOptions, Time};
 
-use crate::harness::Schema;
+use crate::fixture::Schema;
 
 /// A schema that the store reaches through the pooler.
 pub(crate) struct PooledHarness {
@@ -26,7 +26,7 @@ impl Harness for PooledHarness {
     }
 
     async fn open(&self, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Postgres {
-        let options = Options { clock, random, time: Time::Clock, ..self.schema.options() };
+        let options = PostgresOptions { clock, random, time: Time::Clock, ..self.schema.options() };
         Postgres::open(&url(), options).await.expect("the database opens")
     }
 }

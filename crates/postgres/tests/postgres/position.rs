@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use onefold_core::error::{FINGERPRINT_KEY_MISSING, LEDGER_WENT_BACK};
 use onefold_core::operation::OperationId;
-use onefold_core::ports::Store as _;
+use onefold_core::port::Store as _;
 use onefold_core::{Error, Result};
 use onefold_files::PositionFile;
-use onefold_postgres::{Options, Postgres};
+use onefold_postgres::{Postgres, PostgresOptions};
 use onefold_runtime::{Kind, Ledger, Performed, Settings, Shutdown};
 use tempfile::TempDir;
 
-use crate::harness::{Schema, run};
+use crate::fixture::{Schema, run};
 
 /// A schema, and a machine that remembers how far it had come.
-struct Scene {
+struct MachineFixture {
     schema: Schema,
     folder: TempDir,
 }
 
-impl Scene {
+impl MachineFixture {
     fn new() -> Self {
         Self { schema: Schema::new(), folder: tempfile::tempdir().unwrap() }
     }
@@ -28,8 +28,8 @@ impl Scene {
         self.folder.path().join(machine)
     }
 
-    fn options(&self, machine: &str) -> Options {
-        Options { position: Some(self.file(machine)), ..self.schema.options() }
+    fn options(&self, machine: &str) -> PostgresOptions {
+        PostgresOptions { position: Some(self.file(machine)), ..self.schema.options() }
     }
 
     async fn open(&self, machine: &str) -> Result<Postgres> {
@@ -68,49 +68,49 @@ async fn perform(store: Postgres, id: &str) -> Result<Performed<u8>> {
 
 #[tokio::test]
 async fn what_was_written_is_remembered_and_a_database_without_it_is_refused() {
-    let scene = Scene::new();
-    let store = scene.open("a").await.unwrap();
-    let before = scene.mark("a");
+    let machines = MachineFixture::new();
+    let store = machines.open("a").await.unwrap();
+    let before = machines.mark("a");
     perform(store, "W-1").await.unwrap();
-    assert!(scene.mark("a") > before);
-    scene.open("a").await.unwrap();
+    assert!(machines.mark("a") > before);
+    machines.open("a").await.unwrap();
     // The state of a replica that had not got it yet.
-    scene.run(&format!("DELETE FROM onefold_operations; UPDATE onefold_position SET mark = {before}")).await;
-    scene.refused("a").await;
-    scene.open("b").await.unwrap();
-    assert_eq!(scene.accept("a").await.unwrap().code(), LEDGER_WENT_BACK);
-    scene.open("a").await.unwrap();
-    assert!(scene.accept("a").await.is_none(), "nothing to accept");
-    scene.open("b").await.unwrap();
+    machines.run(&format!("DELETE FROM onefold_operations; UPDATE onefold_position SET mark = {before}")).await;
+    machines.refused("a").await;
+    machines.open("b").await.unwrap();
+    assert_eq!(machines.accept("a").await.unwrap().code(), LEDGER_WENT_BACK);
+    machines.open("a").await.unwrap();
+    assert!(machines.accept("a").await.is_none(), "nothing to accept");
+    machines.open("b").await.unwrap();
 }
 
 #[tokio::test]
 async fn what_nobody_wrote_is_not_marked() {
-    let scene = Scene::new();
-    let store = scene.open("a").await.unwrap();
-    let before = scene.mark("a");
+    let machines = MachineFixture::new();
+    let store = machines.open("a").await.unwrap();
+    let before = machines.mark("a");
     store.remember().await.unwrap();
-    assert_eq!(scene.mark("a"), before);
+    assert_eq!(machines.mark("a"), before);
 }
 
 #[tokio::test]
 async fn a_schema_without_its_ledger_or_with_another_one_is_refused_and_left_as_it_is() {
-    let scene = Scene::new();
-    drop(scene.open("a").await.unwrap());
-    let schema = &scene.schema.name;
-    run(&mut scene.schema.connect().await, &format!("DROP SCHEMA {schema} CASCADE")).await;
-    scene.refused("a").await;
-    assert!(scene.refused("a").await.detail().contains("there is no ledger"), "it was not made meanwhile");
-    drop(scene.open("elsewhere").await.unwrap());
-    assert!(scene.refused("a").await.detail().contains("not the ledger"));
+    let machines = MachineFixture::new();
+    drop(machines.open("a").await.unwrap());
+    let schema = &machines.schema.name;
+    run(&mut machines.schema.connect().await, &format!("DROP SCHEMA {schema} CASCADE")).await;
+    machines.refused("a").await;
+    assert!(machines.refused("a").await.detail().contains("there is no ledger"), "it was not made meanwhile");
+    drop(machines.open("elsewhere").await.unwrap());
+    assert!(machines.refused("a").await.detail().contains("not the ledger"));
 }
 
 #[tokio::test]
 async fn a_ledger_that_is_replaced_under_a_living_process_grants_nothing_more() {
-    let scene = Scene::new();
-    let store = scene.open("a").await.unwrap();
+    let machines = MachineFixture::new();
+    let store = machines.open("a").await.unwrap();
     perform(store.clone(), "W-1").await.unwrap();
-    scene.run("UPDATE onefold_position SET mark = 0").await;
+    machines.run("UPDATE onefold_position SET mark = 0").await;
     perform(store.clone(), "W-2").await.unwrap();
     let refused = perform(store, "W-3").await.unwrap_err();
     assert_eq!(refused.code(), LEDGER_WENT_BACK, "{refused}");
@@ -118,34 +118,36 @@ async fn a_ledger_that_is_replaced_under_a_living_process_grants_nothing_more() 
 
 #[tokio::test]
 async fn a_backup_that_nobody_accepted_is_refused_wherever_it_is_opened() {
-    let scene = Scene::new();
-    drop(scene.open("a").await.unwrap());
-    scene.run("UPDATE onefold_position SET copied_at = 1").await;
+    let machines = MachineFixture::new();
+    drop(machines.open("a").await.unwrap());
+    machines.run("UPDATE onefold_position SET copied_at = 1").await;
     for machine in ["a", "b"] {
-        assert!(scene.refused(machine).await.detail().contains("backup"));
+        assert!(machines.refused(machine).await.detail().contains("backup"));
     }
-    scene.accept("a").await.unwrap();
+    machines.accept("a").await.unwrap();
     for machine in ["a", "b"] {
-        scene.open(machine).await.unwrap();
+        machines.open(machine).await.unwrap();
     }
 }
 
 #[tokio::test]
 async fn a_fingerprint_key_that_is_gone_is_refused_at_the_start() {
-    let scene = Scene::new();
-    perform(scene.open("a").await.unwrap(), "W-1").await.unwrap();
+    let machines = MachineFixture::new();
+    perform(machines.open("a").await.unwrap(), "W-1").await.unwrap();
     for lost in ["DELETE FROM onefold_keys", "INSERT INTO onefold_keys VALUES (2, decode(repeat('00', 32), 'hex'), 0)"]
     {
-        scene.run(lost).await;
-        let refused = scene.open("a").await.map(drop).unwrap_err();
+        machines.run(lost).await;
+        let refused = machines.open("a").await.map(drop).unwrap_err();
         assert_eq!(refused.code(), FINGERPRINT_KEY_MISSING, "{lost}: {refused}");
     }
 }
 
 #[tokio::test]
 async fn a_probe_writes_and_leaves_nothing() {
-    let scene = Scene::new();
-    let store = scene.open("a").await.unwrap();
+    let machines = MachineFixture::new();
+    let store = machines.open("a").await.unwrap();
     store.probe().await.unwrap();
-    scene.run("DO $$ BEGIN ASSERT (SELECT count(*) = 0 FROM onefold_room); END $$").await;
+    machines.run("DO $$ BEGIN ASSERT (SELECT count(*) = 0 FROM onefold_room); END $$").await;
+    machines.run("ALTER TABLE onefold_room ADD CONSTRAINT no_room CHECK (false)").await;
+    assert!(store.probe().await.is_err(), "what cannot be written is not ready");
 }

@@ -4,20 +4,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use onefold_conformance::SeededRandom;
-use onefold_conformance::outcomes::{completed, retryable};
-use onefold_conformance::random::seed;
-use onefold_conformance::scene::record_of;
-use onefold_core::effect::Terms;
+use onefold_conformance::fixture::record_of;
+use onefold_conformance::ledger::outcomes::{completed, retryable};
+use onefold_core::effect::KindSpec;
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Lease, Recorded, Status};
 use onefold_core::operation::OperationKey;
-use onefold_core::ports::{Act as _, Filter, Look as _, Page, Step, StepAnswer};
+use onefold_core::port::{Filter, LedgerRead as _, LedgerWrite as _, Page, Step, StepAnswer};
 use onefold_core::retry::Category;
 use onefold_postgres::Postgres;
+use onefold_testing::SeededRandom;
+use onefold_testing::seed;
 use tokio::task::JoinSet;
 
 use crate::asking::{as_recorded, claim_of, claims, replaced_after};
-use crate::harness::Schema;
+use crate::fixture::Schema;
 use crate::pitfalls::shuffled;
 
 const IDS: usize = 400;
@@ -68,7 +68,7 @@ struct Worker {
     store: Postgres,
     /// Where it asks again after a lost answer.
     elsewhere: Postgres,
-    terms: Arc<Terms>,
+    terms: Arc<KindSpec>,
     random: SeededRandom,
     seen: Arc<Seen>,
 }

@@ -3,26 +3,26 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use onefold_conformance::fixture::StoreFixture;
 use onefold_conformance::kinds::{asks, escalates};
-use onefold_conformance::outcomes::unknown;
-use onefold_conformance::scene::Scene;
-use onefold_core::ports::Keep as _;
+use onefold_conformance::ledger::outcomes::unknown;
+use onefold_core::port::LedgerMaintenance as _;
 use onefold_core::retry::Category;
 
-use crate::harness::PostgresHarness;
+use crate::fixture::PostgresHarness;
 
 const HOLD: Duration = Duration::from_mins(1);
 
 #[tokio::test]
 async fn a_question_that_one_server_takes_is_given_to_no_other() {
-    let scene = Scene::<PostgresHarness>::new().await;
+    let fixture = StoreFixture::<PostgresHarness>::new().await;
     let terms = asks();
     for number in 0..40 {
-        let lease = scene.grant(&terms, &format!("OP-{number}")).await;
-        scene.record(&terms, &lease, unknown(Category::DownstreamTimeout)).await;
+        let lease = fixture.grant(&terms, &format!("OP-{number}")).await;
+        fixture.record(&terms, &lease, unknown(Category::DownstreamTimeout)).await;
     }
-    scene.wait(Duration::from_hours(1));
-    let take = || scene.store().take_due(vec![terms.kind.clone(), escalates().kind.clone()], 25, HOLD);
+    fixture.wait(Duration::from_hours(1));
+    let take = || fixture.store().take_due(vec![terms.kind.clone(), escalates().kind.clone()], 25, HOLD);
     let (one, other) = tokio::join!(take(), take());
     let (one, other) = (one.unwrap().entries, other.unwrap().entries);
     let taken: HashSet<_> = one.iter().chain(&other).map(|entry| entry.key.clone()).collect();
@@ -30,7 +30,7 @@ async fn a_question_that_one_server_takes_is_given_to_no_other() {
     let rest = take().await.unwrap().entries.len();
     assert_eq!(taken.len() + rest, 40);
     assert!(take().await.unwrap().entries.is_empty());
-    // Whoever took them went away.
-    scene.wait(HOLD + Duration::from_secs(1));
+    // The process that took them went away.
+    fixture.wait(HOLD + Duration::from_secs(1));
     assert_eq!(take().await.unwrap().entries.len(), 25);
 }

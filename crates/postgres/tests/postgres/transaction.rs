@@ -4,19 +4,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onefold_conformance::SeededRandom;
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::random::seed;
 use onefold_core::error::{Code, DB_DEADLOCK_RETRYABLE, DB_SERIALIZATION_RETRYABLE, OPERATION_NOT_FOUND};
 use onefold_core::persistence::Constraints;
-use onefold_core::ports::{Committed, Look as _};
+use onefold_core::port::{Committed, LedgerRead as _};
 use onefold_core::{Error, Result};
-use onefold_postgres::{Options, Postgres};
+use onefold_postgres::{Postgres, PostgresOptions};
+use onefold_testing::SeededRandom;
+use onefold_testing::seed;
 use sqlx::{Connection as _, PgConnection};
 use tokio::sync::Barrier;
 
 use crate::asking::{claim_of, claims, grant, until};
-use crate::harness::{Database, options, run};
+use crate::fixture::{Database, options, run};
 
 /// A database with a user's table of its own.
 struct Bank {
@@ -29,7 +29,7 @@ async fn bank(connections_max: u32) -> Bank {
     let mut connection = PgConnection::connect(&database.url()).await.unwrap();
     run(&mut connection, "CREATE TABLE accounts (id int PRIMARY KEY, amount int NOT NULL)").await;
     run(&mut connection, "INSERT INTO accounts VALUES (1, 100), (2, 100)").await;
-    let store = Postgres::open(&database.url(), Options { connections_max, ..options() }).await.unwrap();
+    let store = Postgres::open(&database.url(), PostgresOptions { connections_max, ..options() }).await.unwrap();
     Bank { database, store }
 }
 
@@ -154,7 +154,7 @@ async fn contention_that_stays_is_told_after_three_runs() {
 }
 
 #[tokio::test]
-async fn what_is_no_contention_is_not_run_again() {
+async fn only_contention_is_run_again() {
     let bank = bank(2).await;
     let runs = Runs::default();
     let work = async |connection: &mut PgConnection| -> Result<()> {
@@ -259,7 +259,7 @@ async fn a_transaction_that_is_dropped_half_way_leaves_nothing() {
 
 #[tokio::test]
 async fn a_swallowed_error_beside_the_work_commits_nothing_and_says_so() {
-    let schema = crate::harness::Schema::new();
+    let schema = crate::fixture::Schema::new();
     let store = schema.open().await.unwrap();
     let ran = store
         .transaction(async |connection| {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::Breaker;
+use onefold_config::Breaker;
 
-/// How long to wait while a probe is under way: nobody knows when it ends, and it decides for all.
+/// How long to wait while a probe is in flight: it is unknown when it ends, and it decides for all.
 const PROBE_WAIT: Duration = Duration::from_secs(1);
 
-/// Where a breaker stands.
+/// The state of a breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Position {
     Closed,
@@ -93,7 +93,7 @@ impl Circuit {
         }
     }
 
-    /// A call ended and nobody learned how: a probe's place is free again.
+    /// A call ended without a result: a probe's slot is free again.
     pub(super) fn abandoned(&mut self, stub: Stub) {
         if stub.era == self.era && matches!(self.state, State::HalfOpen { .. }) {
             self.state = State::HalfOpen { probing: false };
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(circuit.position(), Position::HalfOpen);
         circuit.failed(later, START);
         circuit.abandoned(late);
-        assert_eq!(circuit.check(START + SECOND * 10), Err(PROBE_WAIT), "the probe is still under way");
+        assert_eq!(circuit.check(START + SECOND * 10), Err(PROBE_WAIT), "the probe is still in flight");
         circuit.succeeded(probe);
         assert_eq!(circuit.position(), Position::Closed);
     }

@@ -3,48 +3,16 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How many calls may begin in any stretch of time of this length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// How many; zero allows none.
-    pub calls: u32,
-    /// In how long.
-    pub per: Duration,
-}
-
-impl Rate {
-    /// Reads a rate as configuration writes it: `50/s`, `300/m`, `1000/h`. None for anything else, and for zero.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use onefold_runtime::Rate;
-    ///
-    /// assert_eq!(Rate::parse("50/s"), Some(Rate { calls: 50, per: Duration::from_secs(1) }));
-    /// ```
-    pub fn parse(text: &str) -> Option<Self> {
-        let (calls, unit) = text.split_once('/')?;
-        let seconds = match unit {
-            "s" => 1,
-            "m" => 60,
-            "h" => 3_600,
-            _ => return None,
-        };
-        if !calls.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let calls = calls.parse().ok().filter(|calls| *calls > 0)?;
-        Some(Self { calls, per: Duration::from_secs(seconds) })
-    }
-}
+use onefold_config::Rate;
 
 /// When the last calls began: as many as may begin in the rate's time, and no more.
 #[derive(Debug)]
-pub(super) struct Beginnings {
+pub(super) struct CallStarts {
     rate: Rate,
     at: VecDeque<Duration>,
 }
 
-impl Beginnings {
+impl CallStarts {
     pub(super) fn new(rate: Rate) -> Self {
         Self { rate, at: VecDeque::new() }
     }
@@ -62,6 +30,13 @@ impl Beginnings {
         self.at.push_back(now);
         Ok(())
     }
+
+    /// Forgets a call that was allowed then and did not begin after all.
+    pub(super) fn forget(&mut self, at: Duration) {
+        if let Some(position) = self.at.iter().rposition(|begun| *begun == at) {
+            self.at.remove(position);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -71,18 +46,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[test]
-    fn a_rate_is_a_count_and_a_unit() {
-        assert_eq!(Rate::parse("300/m"), Some(Rate { calls: 300, per: Duration::from_mins(1) }));
-        assert_eq!(Rate::parse("7/h"), Some(Rate { calls: 7, per: Duration::from_hours(1) }));
-        for wrong in ["", "50", "/s", "50/", "50/d", "0/s", "-1/s", "+1/s", "1.5/s", "50 /s", "50/s/s", "99999999999/s"]
-        {
-            assert_eq!(Rate::parse(wrong), None, "{wrong:?}");
-        }
-    }
-
-    #[test]
     fn no_stretch_of_time_has_more_beginnings_than_the_rate() {
-        let mut beginnings = Beginnings::new(Rate { calls: 3, per: SECOND });
+        let mut beginnings = CallStarts::new(Rate { calls: 3, per: SECOND });
         let step = Duration::from_millis(70);
         let begun: Vec<Duration> = (0..100).map(|i| step * i).filter(|now| beginnings.begin(*now).is_ok()).collect();
         for (i, first) in begun.iter().enumerate() {
@@ -94,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_when_the_next_may_begin_and_uses_up_nothing() {
-        let mut beginnings = Beginnings::new(Rate { calls: 1, per: SECOND });
+        let mut beginnings = CallStarts::new(Rate { calls: 1, per: SECOND });
         assert_eq!(beginnings.begin(SECOND), Ok(()));
         let later = SECOND + Duration::from_millis(400);
         assert_eq!(beginnings.begin(later), Err(Duration::from_millis(600)));
@@ -104,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_rate_of_none_lets_nothing_begin() {
-        let mut beginnings = Beginnings::new(Rate { calls: 0, per: SECOND });
+        let mut beginnings = CallStarts::new(Rate { calls: 0, per: SECOND });
         assert_eq!(beginnings.begin(SECOND), Err(SECOND));
     }
 }

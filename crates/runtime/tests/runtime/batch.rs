@@ -2,20 +2,20 @@
 
 use onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED;
 use onefold_core::ledger::Status;
-use onefold_runtime::{Claimed, Kind};
+use onefold_runtime::{ClaimResult, Kind};
 
-use crate::stage::{Stage, find, id};
+use crate::fixture::{LedgerFixture, find, id};
 
 const STEPS: usize = 256;
 const POISON: usize = 137;
 
 #[tokio::test]
 async fn a_poisoned_step_fails_alone_among_255_good_ones() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     ledger.start().await.unwrap();
-    let connection = rusqlite::Connection::open(stage.database()).unwrap();
+    let connection = rusqlite::Connection::open(fixture.database()).unwrap();
     connection
         .execute_batch(&format!(
             "CREATE TRIGGER poison BEFORE INSERT ON onefold_operations WHEN NEW.operation_id = 'OP-{POISON}'
@@ -23,7 +23,7 @@ async fn a_poisoned_step_fails_alone_among_255_good_ones() {
         ))
         .unwrap();
     // While a foreign transaction holds the file, all of them come to wait for one commit.
-    let lock = stage.lock();
+    let lock = fixture.lock();
     let mut claims = tokio::task::JoinSet::new();
     for index in 0..STEPS {
         let (notices, attempt) = (notices.clone(), ledger.attempt_id());
@@ -33,7 +33,7 @@ async fn a_poisoned_step_fails_alone_among_255_good_ones() {
     drop(lock);
     for (index, claimed) in claims.join_all().await {
         match claimed {
-            Ok(Claimed::Granted(_)) => assert_ne!(index, POISON),
+            Ok(ClaimResult::Granted(_)) => assert_ne!(index, POISON),
             Ok(_) => panic!("{index} was not granted"),
             Err(error) => assert_eq!((index, error.code()), (POISON, PROGRAMMING_INVARIANT_VIOLATED), "{error}"),
         }

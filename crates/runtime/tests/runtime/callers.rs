@@ -5,17 +5,17 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use onefold_core::ledger::Status;
-use onefold_core::ports::{FaultPoint, Faults};
+use onefold_core::port::{FaultPoint, Faults};
 use onefold_runtime::{Kind, Ledger, Performed};
-use onefold_sqlite::Options;
+use onefold_sqlite::SqliteOptions;
 use tokio::sync::Notify;
 
-use crate::stage::{Effects, Stage, id, open_incidents, options, settings, stands};
+use crate::fixture::{Effects, LedgerFixture, id, open_incidents, options, settings, stands};
 
 #[tokio::test]
 async fn a_caller_that_goes_away_mid_effect_does_not_stop_it() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let (acting, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (signal, wait) = (Arc::clone(&acting), Arc::clone(&go));
@@ -45,7 +45,7 @@ struct HoldsGrants {
 
 impl Faults for HoldsGrants {
     fn reach(&self, point: FaultPoint) {
-        if point == FaultPoint::BeforeClaimCommit {
+        if point == FaultPoint::BEFORE_CLAIM_COMMIT {
             // A test that is over lets the writer go on.
             let _ = self.reached.send(());
             let _ = self.go.lock().unwrap().recv();
@@ -55,10 +55,10 @@ impl Faults for HoldsGrants {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_goes_away_before_its_grant_arrives_has_not_acted() {
-    let stage = Stage::new();
+    let fixture = LedgerFixture::new();
     let ((reached, was_reached), (go, gone)) = (channel(), channel());
     let faults = Arc::new(HoldsGrants { reached, go: Mutex::new(gone) });
-    let store = stage.store_with(Options { faults, ..options() }).await;
+    let store = fixture.store_with(SqliteOptions { faults, ..options() }).await;
     let ledger = Ledger::open(store, settings()).unwrap();
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let effects = Effects::default();

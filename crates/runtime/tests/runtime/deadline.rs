@@ -6,20 +6,20 @@ use std::time::Duration;
 use onefold_core::Timestamp;
 use onefold_core::error::DOWNSTREAM_TIMEOUT;
 use onefold_core::ledger::Status;
-use onefold_core::ports::{BoxFuture, Clock, Keep as _, SweepRequest, SweepScope};
+use onefold_core::port::{BoxFuture, Clock, LedgerMaintenance as _, SweepRequest, SweepScope};
 use onefold_core::retry::Category;
 use onefold_runtime::{Attempt, Kind, Ledger, Performed, Settings, SystemClock, TooLate};
 use onefold_sqlite::Sqlite;
 use tokio::sync::{Notify, oneshot};
 
-use crate::stage::{Stage, find, id, open_incidents, settings, stands, until};
+use crate::fixture::{LedgerFixture, find, id, open_incidents, settings, stands, until};
 
 const SHORT: Duration = Duration::from_millis(50);
 
 #[tokio::test]
 async fn a_deadline_that_passes_is_unknown_and_no_failure() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue").deadline(SHORT)).unwrap();
     let answer: Performed<u32> = notices.operation(id("A")).perform(&"in", |_| std::future::pending()).await.unwrap();
     assert!(matches!(answer, Performed::Unknown { incident: Some(_), .. }), "{answer:?}");
@@ -29,8 +29,8 @@ async fn a_deadline_that_passes_is_unknown_and_no_failure() {
 
 #[tokio::test]
 async fn after_the_deadline_nothing_may_be_sent() {
-    let stage = Stage::new();
-    let (ledger, clock) = slept_ledger(&stage).await;
+    let fixture = LedgerFixture::new();
+    let (ledger, clock) = slept_ledger(&fixture).await;
     let hour = Duration::from_hours(1);
     let notices = ledger.kind(Kind::external_command("notice.issue").deadline(hour)).unwrap();
     let (out, kept) = oneshot::channel::<Attempt>();
@@ -48,8 +48,8 @@ async fn after_the_deadline_nothing_may_be_sent() {
 
 #[tokio::test]
 async fn a_panic_after_sending_is_unknown_and_before_it_is_not_applied() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let sent = |attempt: Attempt| async move {
         let quiet = attempt.quiet();
@@ -73,8 +73,8 @@ async fn a_panic_after_sending_is_unknown_and_before_it_is_not_applied() {
 
 #[tokio::test]
 async fn a_deadline_that_passes_before_anything_was_sent_releases() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue").deadline(SHORT)).unwrap();
     let effect = |attempt: Attempt| async move {
         let _quiet = attempt.quiet();
@@ -88,8 +88,8 @@ async fn a_deadline_that_passes_before_anything_was_sent_releases() {
 
 #[tokio::test]
 async fn a_heartbeat_keeps_a_long_attempt_alive_beyond_its_lease() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let lease = Duration::from_millis(150);
     let notices = ledger.kind(Kind::external_command("notice.issue").lease(lease)).unwrap();
     let done = Arc::new(Notify::new());
@@ -117,10 +117,10 @@ async fn a_heartbeat_keeps_a_long_attempt_alive_beyond_its_lease() {
 
 #[tokio::test]
 async fn an_attempt_that_others_have_settled_may_not_send() {
-    let stage = Stage::new();
+    let fixture = LedgerFixture::new();
     let mut settings = settings();
     settings.installation = Some("alpha".to_owned());
-    let ledger = stage.ledger_with(settings).await;
+    let ledger = fixture.ledger_with(settings).await;
     let lease = Duration::from_millis(60);
     let notices = ledger.kind(Kind::external_command("notice.issue").lease(lease)).unwrap();
     let (out, kept) = oneshot::channel::<Attempt>();
@@ -184,16 +184,16 @@ impl SleptClock {
     }
 }
 
-async fn slept_ledger(stage: &Stage) -> (Ledger<Sqlite>, Arc<SleptClock>) {
+async fn slept_ledger(fixture: &LedgerFixture) -> (Ledger<Sqlite>, Arc<SleptClock>) {
     let clock = Arc::new(SleptClock { slept: false.into() });
     let settings = Settings { clock: Arc::clone(&clock) as Arc<dyn Clock>, ..settings() };
-    (stage.ledger_with(settings).await, clock)
+    (fixture.ledger_with(settings).await, clock)
 }
 
 #[tokio::test]
 async fn an_attempt_on_a_machine_that_slept_past_its_deadline_is_ended_although_no_timer_says_so() {
-    let stage = Stage::new();
-    let (ledger, clock) = slept_ledger(&stage).await;
+    let fixture = LedgerFixture::new();
+    let (ledger, clock) = slept_ledger(&fixture).await;
     let hour = Duration::from_hours(1);
     let notices = ledger.kind(Kind::external_command("notice.issue").deadline(hour).lease(hour)).unwrap();
     let effect = move |_: Attempt| async move {

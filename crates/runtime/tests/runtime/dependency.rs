@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use onefold_conformance::ManualClock;
 use onefold_core::Error;
 use onefold_core::error::{BREAKER_OPEN, BULKHEAD_FULL, RATE_EXCEEDED};
-use onefold_runtime::{Because, Breaker, Dependency, Limits, Rate};
+use onefold_runtime::{Breaker, Dependency, DependencyDeclaration, LimitReached, Rate};
+use onefold_testing::ManualClock;
 
 const OPEN_FOR: Duration = Duration::from_secs(30);
 
-fn dependency(limits: Limits) -> (Dependency, Arc<ManualClock>) {
+fn dependency(limits: DependencyDeclaration) -> (Dependency, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::default());
     (Dependency::new("provider", limits, clock.clone()), clock)
 }
@@ -23,7 +23,8 @@ fn breaker(failures: u32) -> Breaker {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_callers_of_a_dead_dependency_reach_it_a_few_times() {
     let (callers, threshold) = (32, 5);
-    let (dependency, clock) = dependency(Limits { breaker: Some(breaker(threshold)), ..Limits::default() });
+    let (dependency, clock) =
+        dependency(DependencyDeclaration { breaker: Some(breaker(threshold)), ..DependencyDeclaration::default() });
     let reached = Arc::new(AtomicUsize::new(0));
     let callers: Vec<_> = (0..callers)
         .map(|_| {
@@ -53,20 +54,25 @@ async fn many_callers_of_a_dead_dependency_reach_it_a_few_times() {
 
 #[test]
 fn a_pass_that_is_dropped_gives_place_and_probe_back() {
-    let (dependency, clock) = dependency(Limits { breaker: Some(breaker(1)), at_once_max: Some(1), rate: None });
+    let (dependency, clock) = dependency(DependencyDeclaration {
+        breaker: Some(breaker(1)),
+        calls_max: Some(1),
+        ..DependencyDeclaration::default()
+    });
     drop(dependency.enter().unwrap());
     dependency.enter().unwrap().failed();
     clock.advance(OPEN_FOR);
     drop(dependency.enter().unwrap());
     let probe = dependency.enter().unwrap();
-    assert_eq!(dependency.enter().unwrap_err().because, Because::BreakerOpen);
+    assert_eq!(dependency.enter().unwrap_err().because, LimitReached::BreakerOpen);
     probe.succeeded();
     assert!(dependency.enter().is_ok());
 }
 
 #[test]
 fn a_machine_that_slept_has_waited() {
-    let (dependency, clock) = dependency(Limits { breaker: Some(breaker(1)), ..Limits::default() });
+    let (dependency, clock) =
+        dependency(DependencyDeclaration { breaker: Some(breaker(1)), ..DependencyDeclaration::default() });
     dependency.enter().unwrap().failed();
     assert_eq!(dependency.enter().unwrap_err().retry_after, OPEN_FOR);
     clock.suspend(OPEN_FOR);
@@ -75,14 +81,20 @@ fn a_machine_that_slept_has_waited() {
 
 #[test]
 fn a_refusal_has_the_code_of_its_limit() {
-    let code = |limits: Limits| {
-        let (dependency, _clock) = dependency(limits);
+    let code = |limits: DependencyDeclaration| {
+        let (dependency, _clock) = dependency(limits.clone());
         let _first = dependency
             .enter()
             .map(|pass| if limits.breaker.is_some() { pass.failed() } else { std::mem::forget(pass) });
         Error::from(dependency.enter().unwrap_err()).code()
     };
-    assert_eq!(code(Limits { breaker: Some(breaker(1)), ..Limits::default() }), BREAKER_OPEN);
-    assert_eq!(code(Limits { at_once_max: Some(1), ..Limits::default() }), BULKHEAD_FULL);
-    assert_eq!(code(Limits { rate: Rate::parse("1/m"), ..Limits::default() }), RATE_EXCEEDED);
+    assert_eq!(
+        code(DependencyDeclaration { breaker: Some(breaker(1)), ..DependencyDeclaration::default() }),
+        BREAKER_OPEN
+    );
+    assert_eq!(code(DependencyDeclaration { calls_max: Some(1), ..DependencyDeclaration::default() }), BULKHEAD_FULL);
+    assert_eq!(
+        code(DependencyDeclaration { rate: Rate::parse("1/m"), ..DependencyDeclaration::default() }),
+        RATE_EXCEEDED
+    );
 }

@@ -2,19 +2,19 @@
 
 use onefold_core::error::{LEASE_ENDED, LEASE_NEVER_GRANTED, LEASE_NOT_YOURS, OUTCOME_CONFLICT};
 use onefold_core::ledger::Status;
-use onefold_runtime::{Claimed, HeldLease, Kind};
+use onefold_runtime::{ClaimResult, Kind, LeaseHandle};
 use onefold_sqlite::Sqlite;
 
-use crate::stage::{Stage, find, id};
+use crate::fixture::{LedgerFixture, find, id};
 
-fn granted(claimed: Claimed<Sqlite>) -> HeldLease<Sqlite> {
+fn granted(claimed: ClaimResult<Sqlite>) -> LeaseHandle<Sqlite> {
     match claimed {
-        Claimed::Granted(lease) => lease,
-        Claimed::Replay(_)
-        | Claimed::InFlight { .. }
-        | Claimed::Conflict
-        | Claimed::Unknown { .. }
-        | Claimed::Waiting { .. } => {
+        ClaimResult::Granted(lease) => lease,
+        ClaimResult::Replay(_)
+        | ClaimResult::InFlight { .. }
+        | ClaimResult::Conflict
+        | ClaimResult::Unknown { .. }
+        | ClaimResult::Waiting { .. } => {
             panic!("not granted")
         }
     }
@@ -22,8 +22,8 @@ fn granted(claimed: Claimed<Sqlite>) -> HeldLease<Sqlite> {
 
 #[tokio::test]
 async fn a_caller_claims_renews_and_completes() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let attempt = ledger.attempt_id();
     let held = granted(notices.operation(id("A")).claim(&"in", attempt).await.unwrap());
@@ -33,25 +33,28 @@ async fn a_caller_claims_renews_and_completes() {
     assert!(until <= held.lease().unwrap().deadline);
     assert!(matches!(
         notices.operation(id("A")).claim(&"in", ledger.attempt_id()).await.unwrap(),
-        Claimed::InFlight { .. }
+        ClaimResult::InFlight { .. }
     ));
     assert_eq!(held.complete(&7, None).await.unwrap(), Status::Completed);
     assert_eq!(again.complete(&7, None).await.unwrap(), Status::Completed, "the same again is accepted");
-    let other = notices.operation(id("A")).held(1, attempt);
+    let other = notices.operation(id("A")).held(1, attempt).unwrap();
     assert_eq!(other.complete(&8, None).await.unwrap_err().code(), OUTCOME_CONFLICT);
-    assert!(matches!(notices.operation(id("A")).claim(&"in", ledger.attempt_id()).await.unwrap(), Claimed::Replay(_)));
+    assert!(matches!(
+        notices.operation(id("A")).claim(&"in", ledger.attempt_id()).await.unwrap(),
+        ClaimResult::Replay(_)
+    ));
     let entry = find(&ledger, "notice.issue", "A").await.unwrap();
     assert_eq!(entry.installation, None, "a restart leaves a caller's lease alone");
 }
 
 #[tokio::test]
 async fn what_a_caller_presents_must_have_been_granted_to_it() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let attempt = ledger.attempt_id();
     let held = granted(notices.operation(id("A")).claim(&"in", attempt).await.unwrap());
-    let presented = |fence, attempt| notices.operation(id("A")).held(fence, attempt);
+    let presented = |fence, attempt| notices.operation(id("A")).held(fence, attempt).unwrap();
     let ahead = presented(2, attempt).complete(&7, None).await.unwrap_err();
     assert_eq!(ahead.code(), LEASE_NEVER_GRANTED);
     let stolen = presented(1, ledger.attempt_id()).complete(&7, None).await.unwrap_err();

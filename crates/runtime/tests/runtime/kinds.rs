@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::effect::{Contract, EffectClass, Policy, Retention, SameKey, Terms};
+use onefold_core::effect::{EffectClass, EffectContract, KindSpec, Policy, Retention, SameKey};
 use onefold_core::error::{DECLARATION_INVALID, KIND_MISMATCH};
 use onefold_core::operation::KindName;
 use onefold_runtime::Kind;
 
-use crate::stage::Stage;
+use crate::fixture::LedgerFixture;
 
 #[tokio::test]
 async fn the_same_declaration_again_is_fine_and_a_different_one_is_refused() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let declare =
         |deadline| ledger.kind(Kind::external_command("notice.issue").deadline(Duration::from_secs(deadline)));
     declare(10).unwrap();
@@ -27,12 +27,12 @@ async fn the_same_declaration_again_is_fine_and_a_different_one_is_refused() {
 
 #[tokio::test]
 async fn kinds_are_declared_anew_all_or_none() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
-    let terms = |name, contract| Arc::new(Terms::new(KindName::parse(name).unwrap(), contract));
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
+    let terms = |name, contract| Arc::new(KindSpec::new(KindName::parse(name).unwrap(), contract));
     let class = EffectClass::ExternalCommand;
-    let plain = terms("plain", Contract::default_of(class));
-    let asks = terms("asks", Contract::new(class, Policy::Ask { settle: Duration::ZERO }).unwrap());
+    let plain = terms("plain", EffectContract::default_of(class).unwrap());
+    let asks = terms("asks", EffectContract::new(class, Policy::Ask { settle: Duration::ZERO }).unwrap());
     assert!(ledger.redeclare(vec![(Arc::clone(&plain), None), (asks, None)]).is_err(), "nobody to ask");
     assert!(ledger.kinds().is_empty());
     ledger.redeclare(vec![(plain, None)]).unwrap();
@@ -41,8 +41,8 @@ async fn kinds_are_declared_anew_all_or_none() {
 
 #[tokio::test]
 async fn a_declaration_that_contradicts_itself_is_refused() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let second = Duration::from_secs(1);
     let forgets = SameKey::remembered_for(second);
     let rows = [

@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use onefold_core::call::{Happened, Promises, Sent, judge};
+use onefold_core::call::{CallOutcome, Promises, Sent, judge};
 use onefold_core::error::RESULT_NOT_KEPT;
 use onefold_core::incident::Needs;
 use onefold_core::ledger::Status;
-use onefold_core::ports::{Filter, Look as _, Page};
+use onefold_core::port::{Filter, LedgerRead as _, Page};
 use onefold_core::retry::Category;
-use onefold_runtime::{CallFailure, Evidenced, Kind, Performed};
+use onefold_runtime::{CallFailure, Kind, Performed, WithEvidence};
 
-use crate::stage::{Effects, Stage, closed, find, id, open_incidents};
+use crate::fixture::{Effects, LedgerFixture, closed, find, id, open_incidents};
 
 #[tokio::test]
 async fn a_performed_operation_is_replayed_in_this_life_and_in_the_next() {
-    let stage = Stage::new();
+    let fixture = LedgerFixture::new();
     let effects = Effects::default();
     for life in 0..2 {
-        let ledger = stage.ledger().await;
+        let ledger = fixture.ledger().await;
         let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
         for call in 0..2 {
             let happens = effects.clone();
@@ -26,7 +26,7 @@ async fn a_performed_operation_is_replayed_in_this_life_and_in_the_next() {
                 .business_key("CASE-1")
                 .perform(&"BREACH", move |attempt| async move {
                     attempt.may_send()?;
-                    Ok(format!("{} {}", attempt.key(), happens.happen()))
+                    Ok(format!("{} {}", attempt.provider_key(), happens.happen()))
                 })
                 .await
                 .unwrap();
@@ -39,8 +39,8 @@ async fn a_performed_operation_is_replayed_in_this_life_and_in_the_next() {
 
 #[tokio::test]
 async fn a_rejection_is_recorded_and_replayed() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let effects = Effects::default();
     for _ in 0..2 {
@@ -64,8 +64,8 @@ async fn a_rejection_is_recorded_and_replayed() {
 
 #[tokio::test]
 async fn a_broken_request_is_rejected_with_an_incident() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let answer: Performed<String> = notices
         .operation(id("A"))
@@ -81,8 +81,8 @@ async fn a_broken_request_is_rejected_with_an_incident() {
 
 #[tokio::test]
 async fn what_was_not_sent_is_released_and_performed_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let answer: Performed<String> = notices
         .operation(id("A"))
@@ -100,8 +100,8 @@ async fn what_was_not_sent_is_released_and_performed_again() {
 
 #[tokio::test]
 async fn what_did_not_take_hold_waits_on_its_schedule() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     for (operation, asked_for, from, to) in [("A", None, 60, 72), ("B", Some(Duration::from_mins(10)), 600, 720)] {
         let answer: Performed<String> = notices
@@ -112,7 +112,8 @@ async fn what_did_not_take_hold_waits_on_its_schedule() {
             })
             .await
             .unwrap();
-        let Performed::Waiting { until } = answer else { panic!("{answer:?}") };
+        let Performed::Waiting { until, because } = answer else { panic!("{answer:?}") };
+        assert_eq!(because, Some(Category::RateLimited.code().name()));
         let entry = find(&ledger, "notice.issue", operation).await.unwrap();
         assert_eq!((entry.status, entry.next_attempt_at), (Status::FailedRetryable, Some(until)));
         let wait = until.since(entry.updated_at).as_secs();
@@ -122,14 +123,14 @@ async fn what_did_not_take_hold_waits_on_its_schedule() {
             .perform(&"BREACH", |_| async { panic!("performed too early") })
             .await
             .unwrap();
-        assert_eq!(again, Performed::Waiting { until });
+        assert_eq!(again, Performed::Waiting { until, because });
     }
 }
 
 #[tokio::test]
 async fn another_request_under_the_same_id_is_a_conflict() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     notices.operation(id("A")).perform(&"BREACH", |_| async { Ok(1) }).await.unwrap();
     let other = notices.operation(id("A")).perform(&"OTHER", |_| async { Ok(2) }).await.unwrap();
@@ -138,8 +139,8 @@ async fn another_request_under_the_same_id_is_a_conflict() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_many_calls_at_once_one_acts() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let effects = Effects::default();
     let mut calls = tokio::task::JoinSet::new();
@@ -160,8 +161,8 @@ async fn of_many_calls_at_once_one_acts() {
 
 #[tokio::test]
 async fn a_result_over_the_limit_is_told_and_not_performed_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue").result_bytes_max(8)).unwrap();
     let long = "x".repeat(20);
     let sent = long.clone();
@@ -173,12 +174,12 @@ async fn a_result_over_the_limit_is_told_and_not_performed_again() {
 
 #[tokio::test]
 async fn a_financial_result_carries_its_evidence() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let sanctions = ledger.kind(Kind::financial_or_legal("sanction.register")).unwrap();
     let answer = sanctions
         .operation(id("A"))
-        .perform(&"BREACH", |_| async { Ok(Evidenced::new(8821, "obligation/8821")) })
+        .perform(&"BREACH", |_| async { Ok(WithEvidence::new(8821, "obligation/8821")) })
         .await
         .unwrap();
     assert_eq!(answer, Performed::Completed { result: 8821, replayed: false });
@@ -188,8 +189,8 @@ async fn a_financial_result_carries_its_evidence() {
 
 #[tokio::test]
 async fn a_pure_kind_leaves_no_row_unless_it_is_remembered() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let forgotten = ledger.kind(Kind::pure("risk.score")).unwrap();
     let remembered = ledger.kind(Kind::pure("risk.report").remember()).unwrap();
     let effects = Effects::default();
@@ -207,8 +208,8 @@ async fn a_pure_kind_leaves_no_row_unless_it_is_remembered() {
 /// 000 §8.1 row 4.
 #[tokio::test]
 async fn a_400_to_a_request_of_ours_opens_an_incident_with_details_and_is_not_tried_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let effects = Effects::default();
     for _ in 0..2 {
@@ -217,7 +218,7 @@ async fn a_400_to_a_request_of_ours_opens_an_incident_with_details_and_is_not_tr
             .operation(id("A"))
             .perform(&"BREACH", move |_| async move {
                 happens.happen();
-                let meaning = judge(Happened::Status(400), Sent::Something, &Promises::default());
+                let meaning = judge(CallOutcome::Status(400), Sent::Something, &Promises::default());
                 Err(CallFailure::judged(&meaning).detail("400: amount is missing").needs(Needs::DataRepair))
             })
             .await

@@ -6,10 +6,10 @@ use std::time::Duration;
 use onefold_core::effect::{Converging, Escalate, ExternalCommand, SameKey};
 use onefold_core::ledger::Status;
 use onefold_core::retry::{Category, Schedule};
-use onefold_runtime::{Answer, Ask, CallFailure, Kind, KindHandle, Ledger, Performed, Void};
+use onefold_runtime::{Ask, CallFailure, Kind, KindHandle, Ledger, Performed, ProviderAnswer, Void};
 use onefold_sqlite::Sqlite;
 
-use crate::stage::{Effects, Stage, find, id, open_incidents, settings, stands, until};
+use crate::fixture::{Effects, LedgerFixture, find, id, open_incidents, settings, stands, until};
 
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -19,7 +19,7 @@ type Keys = Arc<Mutex<Vec<String>>>;
 async fn uncertain(kind: &KindHandle<Sqlite, ExternalCommand>, keys: &Keys) -> Performed<u32> {
     let keys = Arc::clone(keys);
     let effect = move |attempt: onefold_runtime::Attempt| async move {
-        keys.lock().unwrap().push(attempt.key().to_owned());
+        keys.lock().unwrap().push(attempt.provider_key().to_owned());
         if attempt.number() == 1 && attempt.lease().fence == 1 {
             return Err(CallFailure::unknown(Category::DownstreamTimeout));
         }
@@ -38,8 +38,8 @@ async fn until_completed(kind: &KindHandle<Sqlite, ExternalCommand>, keys: &Keys
 
 #[tokio::test]
 async fn escalate_asks_a_person_and_nobody_performs_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue").on_unknown(Escalate)).unwrap();
     let keys = Keys::default();
     let first = uncertain(&notices, &keys).await;
@@ -54,8 +54,8 @@ async fn escalate_asks_a_person_and_nobody_performs_again() {
 
 #[tokio::test]
 async fn same_key_waits_and_sends_the_same_key_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let quick = Schedule::Between(MOMENT, MOMENT);
     let memory = SameKey::remembered_for(Duration::from_hours(1));
     let notices = ledger
@@ -76,7 +76,7 @@ async fn same_key_waits_and_sends_the_same_key_again() {
 }
 
 /// A kind that asks with these answers, one after the other; the last one repeats.
-fn asking(ledger: &Ledger<Sqlite>, answers: Vec<Answer>, asked: &Keys) -> KindHandle<Sqlite, ExternalCommand> {
+fn asking(ledger: &Ledger<Sqlite>, answers: Vec<ProviderAnswer>, asked: &Keys) -> KindHandle<Sqlite, ExternalCommand> {
     let (answers, asked) = (Mutex::new(answers), Arc::clone(asked));
     let ask = Ask::with(move |question| {
         asked.lock().unwrap().push(format!("{} {}", question.key(), question.business_key().unwrap_or_default()));
@@ -94,10 +94,10 @@ fn asking(ledger: &Ledger<Sqlite>, answers: Vec<Answer>, asked: &Keys) -> KindHa
 
 #[tokio::test]
 async fn ask_completes_what_took_hold() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let (keys, asked) = (Keys::default(), Keys::default());
-    let notices = asking(&ledger, vec![Answer::cannot_tell(), Answer::took_hold(&41)], &asked);
+    let notices = asking(&ledger, vec![ProviderAnswer::cannot_tell(), ProviderAnswer::took_hold(&41)], &asked);
     let first = uncertain(&notices, &keys).await;
     assert!(matches!(first, Performed::Unknown { incident: None, next_ask: Some(_), .. }), "{first:?}");
     stands(&ledger, "notice.issue", "A", Status::Completed).await;
@@ -107,10 +107,10 @@ async fn ask_completes_what_took_hold() {
 
 #[tokio::test]
 async fn ask_performs_again_what_did_not_take_hold_after_settle() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let (keys, asked) = (Keys::default(), Keys::default());
-    let notices = asking(&ledger, vec![Answer::did_not()], &asked);
+    let notices = asking(&ledger, vec![ProviderAnswer::did_not()], &asked);
     uncertain(&notices, &keys).await;
     let deadline = find(&ledger, "notice.issue", "A").await.unwrap().deadline;
     let released = stands(&ledger, "notice.issue", "A", Status::Released).await;
@@ -121,10 +121,10 @@ async fn ask_performs_again_what_did_not_take_hold_after_settle() {
 
 #[tokio::test]
 async fn ask_that_cannot_tell_goes_to_a_person() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let (keys, asked) = (Keys::default(), Keys::default());
-    let notices = asking(&ledger, vec![Answer::cannot_tell()], &asked);
+    let notices = asking(&ledger, vec![ProviderAnswer::cannot_tell()], &asked);
     uncertain(&notices, &keys).await;
     let incident = until("a person is asked", async || open_incidents(&ledger).await.pop()).await;
     let answer = uncertain(&notices, &keys).await;
@@ -137,9 +137,9 @@ async fn ask_that_cannot_tell_goes_to_a_person() {
 
 #[tokio::test]
 async fn a_question_that_panics_or_never_ends_tells_nothing() {
-    let stage = Stage::new();
+    let fixture = LedgerFixture::new();
     let ledger =
-        stage.ledger_with(onefold_runtime::Settings { ask_deadline: Duration::from_millis(30), ..settings() }).await;
+        fixture.ledger_with(onefold_runtime::Settings { ask_deadline: Duration::from_millis(30), ..settings() }).await;
     let asked = Effects::default();
     let counting = asked.clone();
     let ask = Ask::with(move |_| {
@@ -149,7 +149,7 @@ async fn a_question_that_panics_or_never_ends_tells_nothing() {
             if question == 2 {
                 std::future::pending::<()>().await;
             }
-            Answer::took_hold(&41)
+            ProviderAnswer::took_hold(&41)
         }
     });
     let kind = Kind::external_command("notice.issue").on_unknown(ask).ask_schedule(&[MOMENT, MOMENT, MOMENT]);
@@ -161,14 +161,14 @@ async fn a_question_that_panics_or_never_ends_tells_nothing() {
 
 #[tokio::test]
 async fn void_releases_only_after_the_providers_yes_and_then_sends_a_key_it_has_not_refused() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let (keys, voided) = (Keys::default(), Keys::default());
     let noting = Arc::clone(&voided);
     let void = Void::with(move |asked| {
         let mut voided = noting.lock().unwrap();
         voided.push(asked.key().to_owned());
-        let answer = if voided.len() < 2 { Answer::later(MOMENT) } else { Answer::did_not() };
+        let answer = if voided.len() < 2 { ProviderAnswer::later(MOMENT) } else { ProviderAnswer::did_not() };
         async move { answer }
     });
     let seats = ledger.kind(Kind::external_command("seat.reserve").on_unknown(void)).unwrap();
@@ -181,8 +181,8 @@ async fn void_releases_only_after_the_providers_yes_and_then_sends_a_key_it_has_
 
 #[tokio::test]
 async fn rerun_is_performed_again() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let quick = Schedule::Between(MOMENT, MOMENT);
     let kind = Kind::converging("status.set").retry(Category::DownstreamTimeout, Some(quick), "a test");
     let statuses: KindHandle<Sqlite, Converging> = ledger.kind(kind).unwrap();

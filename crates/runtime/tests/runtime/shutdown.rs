@@ -8,14 +8,14 @@ use onefold_core::ledger::Status;
 use onefold_runtime::{Kind, Performed, Shutdown};
 use tokio::sync::Notify;
 
-use crate::stage::{Stage, find, id, settings, stands, until};
+use crate::fixture::{LedgerFixture, find, id, settings, stands, until};
 
 #[tokio::test]
-async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_under_way() {
-    let stage = Stage::new();
+async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_in_flight() {
+    let fixture = LedgerFixture::new();
     let mut settings = settings();
     settings.installation = Some("alpha".to_owned());
-    let ledger = stage.ledger_with(settings.clone()).await;
+    let ledger = fixture.ledger_with(settings.clone()).await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let (began, done) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (operation, begins, ends) = (notices.operation(id("A")), Arc::clone(&began), Arc::clone(&done));
@@ -28,7 +28,7 @@ async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_under_way() {
             })
             .await
     });
-    // A grant whose effect has not begun is given back by a drain; this one is under way.
+    // A grant whose effect has not begun is given back by a drain; this one is in flight.
     began.notified().await;
     let stopping = ledger.clone();
     let stopped =
@@ -47,13 +47,13 @@ async fn a_drain_lets_nothing_new_in_and_waits_for_what_is_under_way() {
     assert_eq!(running.await.unwrap().unwrap(), Performed::Completed { result: 7, replayed: false });
     assert_eq!(find(&ledger, "notice.issue", "A").await.unwrap().status, Status::Completed);
     // The installation's name is free again.
-    stage.ledger_with(settings).await;
+    fixture.ledger_with(settings).await;
 }
 
 #[tokio::test]
 async fn a_drain_that_takes_too_long_says_what_is_left() {
-    let stage = Stage::new();
-    let ledger = stage.ledger().await;
+    let fixture = LedgerFixture::new();
+    let ledger = fixture.ledger().await;
     let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
     let operation = notices.operation(id("A"));
     let running =

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
+use onefold_config::{JsonDeclaration, KindDeclaration};
 use onefold_core::error::Problem as Shown;
 use onefold_core::error::{
     FINGERPRINT_INVALID, LIMIT_EXCEEDED, OPERATION_CONFLICT, OPERATION_ID_INVALID, REQUEST_BODY_INVALID,
@@ -15,19 +16,18 @@ use onefold_core::ledger::{AttemptId, Claim, Origin, Source};
 use onefold_core::operation::{KindName, OperationId};
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result, Timestamp};
-use onefold_runtime::OutsideClaim;
+use onefold_runtime::RemoteClaim;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::fields::{object, objects};
+use super::fields::objects;
 use super::names::SourceName;
-use super::problem::{Problem, ProblemBody, shown};
+use super::problem_response::{Problem, ProblemBody, shown};
 use super::shapes::OutcomeView;
 use super::undelivered::told_if_undelivered;
 use super::{Shared, need};
-use crate::declaration::Declaration;
 use crate::identity::{Identity, Permission};
 use onefold_http::Body;
 use onefold_http::Correlation;
@@ -47,52 +47,71 @@ pub(crate) struct ClaimBody {
     #[schema(example = "notice.issue-formal", pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: String,
     /// The operation, from business identity: the same for every attempt.
-    #[schema(example = "CASE-2026-000091:ISSUE_FORMAL_NOTICE:BREACH", min_length = 1, max_length = 255)]
+    #[schema(
+        example = "CASE-2026-000091:ISSUE_FORMAL_NOTICE:BREACH",
+        min_length = 1,
+        max_length = 255,
+        pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$"
+    )]
     id: String,
     /// Random, made right before this call.
     attempt_id: Uuid,
     /// What is to be performed; compared with what the id was used for before. This or `requestDigest`.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     request: Option<Box<RawValue>>,
     /// The caller's own digest of what is to be performed.
     #[serde(default)]
-    #[schema(example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
+    #[schema(
+        example = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        min_length = 8,
+        max_length = 256
+    )]
     request_digest: Option<String>,
     /// What sort of effect the kind has; needed with the first claim of a kind that no configuration declares.
-    #[serde(default, deserialize_with = "object")]
-    declare: Option<Declaration>,
+    #[serde(default)]
+    #[schema(value_type = Option<KindDeclaration>)]
+    declare: Option<JsonDeclaration>,
     /// How long this attempt may take, where that differs from the kind's deadline.
     #[serde(default)]
-    #[schema(example = "5m")]
+    #[schema(example = "5m", pattern = "^[1-9][0-9]{0,8}(ms|s|m|h|d)$")]
     deadline: Option<String>,
     /// Where the attempt runs, for people; the credential's name where it is left out.
     #[serde(default)]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, max_length = 200, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$")]
     worker: Option<String>,
     /// How it came in: `http`, `job`, `message`, `cli` or `api`, which is the default.
     #[serde(default)]
     #[schema(value_type = Option<SourceName>)]
     source: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     business_key: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     correlation_id: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     process_id: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     definition_key: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     definition_version: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     process_instance_key: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     element_id: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 255)]
     job_key: Option<String>,
 }
 
-/// Many claims; each is answered by itself.
+/// Many claims. Each is checked and answered by itself: a claim whose values break a limit gets a problem in its place
+/// of the answers, and the others are not affected. Only a body of another shape refuses them all.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClaimsBody {
@@ -120,7 +139,7 @@ pub(crate) enum OneAnswer {
 }
 
 impl OneAnswer {
-    fn grant(&self, attempt_id: Uuid) -> Option<Grip> {
+    fn grant(&self, attempt_id: Uuid) -> Option<GrantRef> {
         match self {
             Self::Claim(answer) => granted(answer, attempt_id),
             Self::Problem { .. } => None,
@@ -156,7 +175,7 @@ pub(crate) enum ClaimAnswer {
     InFlight { operation: String, retry_after_seconds: u64 },
     /// The same id was used for another request.
     Conflict { operation: String, code: &'static str },
-    /// Nobody knows whether it took hold; do not act.
+    /// It is unknown whether it took hold; do not act.
     #[serde(rename_all = "camelCase")]
     Unknown {
         operation: String,
@@ -216,9 +235,9 @@ fn say_what(body: &ClaimBody) {
 }
 
 /// What a grant is known by: the operation's reference, its fence and its attempt.
-type Grip = (String, u64, Uuid);
+type GrantRef = (String, u64, Uuid);
 
-fn granted(answer: &ClaimAnswer, attempt_id: Uuid) -> Option<Grip> {
+fn granted(answer: &ClaimAnswer, attempt_id: Uuid) -> Option<GrantRef> {
     match answer {
         ClaimAnswer::Granted { operation, fence, .. } => Some((operation.clone(), *fence, attempt_id)),
         ClaimAnswer::Replay { .. }
@@ -230,7 +249,7 @@ fn granted(answer: &ClaimAnswer, attempt_id: Uuid) -> Option<Grip> {
 }
 
 /// Says that an answer with these grants was never handed over; the rule decides which of them go back.
-fn undelivered(api: Shared, who: Identity, grants: Vec<Grip>) {
+fn undelivered(api: Shared, who: Identity, grants: Vec<GrantRef>) {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
     runtime.spawn(async move {
         for (operation, fence, attempt_id) in grants {
@@ -259,7 +278,7 @@ pub(crate) async fn claim_many(
 ) -> Result<Response, Problem> {
     need(&who, Permission::Act)?;
     if body.claims.len() > BATCH_MAX {
-        let what = format!("{} claims are more than {BATCH_MAX}", body.claims.len());
+        let what = format!("the batch has {} claims, more than {BATCH_MAX}", body.claims.len());
         return Err(Error::new(LIMIT_EXCEEDED, what).hint("send several batches").into());
     }
     let attempts: Vec<Uuid> = body.claims.iter().map(|claim| claim.attempt_id).collect();
@@ -283,7 +302,7 @@ pub(crate) async fn claim_many(
     }
     answers.sort_by_key(|(index, _)| *index);
     let answers: Vec<OneAnswer> = answers.into_iter().map(|(_, answer)| answer).collect();
-    let grants: Vec<Grip> =
+    let grants: Vec<GrantRef> =
         answers.iter().zip(attempts).filter_map(|(answer, attempt_id)| answer.grant(attempt_id)).collect();
     let response = Json(ClaimsAnswer { answers }).into_response();
     Ok(told_if_undelivered(response, move || undelivered(api, who, grants)))
@@ -293,7 +312,7 @@ async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body
     let kind = KindName::parse(&body.kind)?;
     let id = OperationId::parse(&body.id)?;
     let key = onefold_core::operation::OperationKey::new(who.tenant.clone(), kind.clone(), id.clone());
-    let claim = OutsideClaim {
+    let claim = RemoteClaim {
         tenant: who.tenant.clone(),
         id,
         request: subject(&body)?,
@@ -302,7 +321,8 @@ async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body
         worker: worker(&body, who)?,
         deadline_for: body.deadline.as_deref().map(deadline).transpose()?,
     };
-    let terms = api.app.kind(&kind, body.declare.as_ref()).await?;
+    let declared = body.declare.as_ref().map(JsonDeclaration::kind).transpose()?;
+    let terms = api.app.kind(&kind, declared.as_ref()).await?;
     let answer = api.app.ledger.claim(&terms, claim).await?;
     if let Claim::Granted(lease) = &answer {
         tracing::Span::current().record("attempt", lease.fence);
@@ -351,7 +371,7 @@ fn subject(body: &ClaimBody) -> Result<Vec<u8>> {
         (None, Some(digest)) if (8..=256).contains(&digest.len()) => {
             Ok(serde_json::json!({ "requestDigest": digest }).to_string().into_bytes())
         }
-        (None, Some(_)) => Err(Error::new(FINGERPRINT_INVALID, "requestDigest has 8 to 256 characters")
+        (None, Some(_)) => Err(Error::new(FINGERPRINT_INVALID, "requestDigest must have 8 to 256 characters")
             .hint("send a SHA-256 in hexadecimal")),
         (Some(_), Some(_)) => {
             Err(Error::new(REQUEST_BODY_INVALID, "request and requestDigest are both given").hint("send one of them"))
@@ -372,7 +392,8 @@ pub(crate) fn attempt(id: Uuid) -> Result<AttemptId> {
 
 fn deadline(text: &str) -> Result<Duration> {
     parse_duration(text).filter(|wait| !wait.is_zero()).ok_or_else(|| {
-        Error::new(REQUEST_BODY_INVALID, format!("deadline: {text:?} is no duration")).hint("write \"10s\" or \"5m\"")
+        Error::new(REQUEST_BODY_INVALID, format!("deadline: {text:?} is not a duration"))
+            .hint("write \"10s\" or \"5m\"")
     })
 }
 
@@ -382,7 +403,7 @@ fn worker(body: &ClaimBody, who: &Identity) -> Result<Arc<str>> {
         Some(worker) if (1..=200).contains(&worker.len()) && !worker.contains(char::is_control) => {
             Ok(Arc::from(worker.as_str()))
         }
-        Some(_) => Err(Error::new(LIMIT_EXCEEDED, "worker has 1 to 200 bytes and no control characters")),
+        Some(_) => Err(Error::new(LIMIT_EXCEEDED, "worker must have 1 to 200 bytes and no control characters")),
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn objects<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
 
 /// A whole number. JSON has one sort of number: `44781.0` is the same one as `44781`.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    deserializer.deserialize_any(Whole)
+    deserializer.deserialize_any(WholeNumber)
 }
 
 /// The same, or nothing.
@@ -72,9 +72,9 @@ pub(crate) fn whole_or_none<'de, D: Deserializer<'de>, T: TryFrom<u64>>(
 /// Beyond this a double leaves whole numbers out.
 const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
-struct Whole;
+struct WholeNumber;
 
-impl Visitor<'_> for Whole {
+impl Visitor<'_> for WholeNumber {
     type Value = u64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_no_list() {
+    fn an_object_is_not_a_list() {
         for text in ["[]", "[null]", "[\"a\"]", "7", "\"a\"", "true"] {
             assert!(read(&format!("{{\"inner\": {text}}}")).is_err(), "{text}");
             assert!(read(&format!("{{\"many\": [{text}]}}")).is_err(), "{text}");

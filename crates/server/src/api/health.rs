@@ -8,17 +8,17 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
 use onefold_core::error::{DATABASE_UNAVAILABLE, SHUTTING_DOWN};
-use onefold_core::ports::Look as _;
+use onefold_core::port::LedgerRead as _;
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::problem::{Problem, ProblemBody};
+use super::problem_response::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 
-/// Whoever asks gives up soon; a store tries for longer to mend what it lost.
+/// A probe gives up soon; a store tries for longer to reconnect.
 const READY_WITHIN: Duration = Duration::from_secs(3);
 
 /// This server lives.
@@ -31,7 +31,7 @@ pub(crate) struct Health {
     pub(crate) instance: String,
 }
 
-/// Whether the process lives. Says nothing of the database: a restart would not mend that.
+/// Whether the process lives. Says nothing of the database: a restart would not fix that.
 #[utoipa::path(
     get, path = "/health", tag = "server", security(()),
     responses((status = 200, description = "It lives", body = Health)),
@@ -71,7 +71,7 @@ pub(crate) async fn ready(State(api): State<Shared>) -> Result<Json<Health>, Pro
     get, path = "/metrics", tag = "server",
     responses(
         (status = 200, description = "Prometheus text", body = String, content_type = "text/plain"),
-        (status = "4XX", description = "Not let in", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not authorized", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn metrics(

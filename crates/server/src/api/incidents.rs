@@ -1,18 +1,21 @@
 //! The work list.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use axum::{Extension, Json};
 use onefold_core::error::{INCIDENT_NOT_FOUND, PROGRAMMING_INVARIANT_VIOLATED};
-use onefold_core::incident::{Group, Incident, IncidentId};
+use onefold_core::incident::{Group, Incident, IncidentId, SubjectSort};
 use onefold_core::ledger::Entry;
 use onefold_core::operation::{KindName, OperationKey, Tenant};
-use onefold_core::ports::{IncidentFilter, Look as _, Page};
+use onefold_core::port::{IncidentFilter, LedgerRead as _, Page};
 use onefold_core::{Error, Result};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::names::SubjectName;
 use super::operations::page;
-use super::problem::{Problem, ProblemBody};
+use super::problem_response::{Problem, ProblemBody};
 use super::shapes::{GroupView, Groups, IncidentPage, IncidentSchema, IncidentView};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
@@ -23,11 +26,15 @@ use onefold_http::{Path, Query};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 pub(crate) struct ListQuery {
+    /// What they are about.
+    #[param(value_type = Option<SubjectName>, inline)]
+    subject: Option<SubjectSort>,
+    /// The operation's kind, or the name of what they are about.
     #[param(pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: Option<String>,
     /// The cause, as `/v1/incidents/groups` names it.
     group: Option<String>,
-    /// Also those that are closed.
+    /// Also list closed ones.
     #[serde(default)]
     closed: bool,
     /// At most 1,000; 100 where it is left out.
@@ -55,6 +62,7 @@ pub(crate) async fn list(
         tenant: who.tenant,
         id: None,
         open_only: !query.closed,
+        subject: query.subject,
         kind: query.kind.as_deref().map(KindName::parse).transpose()?,
         group: query.group,
     };
@@ -67,7 +75,7 @@ pub(crate) async fn list(
     get, path = "/v1/incidents/groups", tag = "incidents",
     responses(
         (status = 200, description = "The groups", body = Groups),
-        (status = "4XX", description = "Not let in", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not authorized", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn groups(
@@ -80,33 +88,33 @@ pub(crate) async fn groups(
     let shown = |(group, head): (Group, IncidentView)| GroupView {
         key: group.key,
         head,
-        operations: group.operations,
+        incidents: group.incidents,
         first_seen: group.first_seen,
         last_seen: group.last_seen,
     };
     Ok(Json(Groups { groups: groups.into_iter().zip(heads).map(shown).collect() }))
 }
 
-/// Incidents with advice for where their operations stand now.
+/// Incidents with advice for their operations' current state.
 async fn views(api: &Shared, incidents: Vec<Incident>) -> Result<Vec<IncidentView>> {
-    let keys = incidents.iter().map(key_of).collect();
-    let entries = api.app.ledger.store().find(keys).await?;
+    let keys = incidents.iter().filter_map(Incident::operation_key).collect();
+    let entries = api.app.ledger.store().find(keys).await?.into_iter().flatten();
+    let entries: HashMap<OperationKey, Entry> = entries.map(|entry| (entry.key.clone(), entry)).collect();
     let now = crate::app::now();
-    let view = |(incident, entry): (Incident, Option<Entry>)| IncidentView::new(incident, entry.as_ref(), now);
-    Ok(incidents.into_iter().zip(entries).map(view).collect())
+    let view = |incident: Incident| {
+        let key = incident.operation_key();
+        IncidentView::new(incident, key.and_then(|key| entries.get(&key)), now)
+    };
+    Ok(incidents.into_iter().map(view).collect())
 }
 
-fn key_of(incident: &Incident) -> OperationKey {
-    OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone())
-}
-
-/// One incident, open or closed, with its operation's timeline.
+/// One incident, open or closed, with its operation's timeline where it is about one.
 #[utoipa::path(
     get, path = "/v1/incidents/{incident}", operation_id = "get_incident", tag = "incidents",
     params(("incident" = String, Path, description = "The incident's id")),
     responses(
         (status = 200, description = "The incident", body = IncidentSchema),
-        (status = "4XX", description = "There is none", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not found", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(
@@ -116,11 +124,16 @@ pub(crate) async fn get(
 ) -> Result<Json<IncidentView>, Problem> {
     need(&who, Permission::Look)?;
     let incident = find(&api, &who.tenant, &incident).await?;
-    let key = key_of(&incident);
-    let events = api.app.ledger.store().timeline(key).await?.unwrap_or_default();
+    let events = match incident.operation_key() {
+        None => None,
+        Some(key) => Some(api.app.ledger.store().timeline(key).await?.unwrap_or_default()),
+    };
     let view = views(&api, vec![incident]).await?.pop();
     let view = view.ok_or_else(|| Error::new(PROGRAMMING_INVARIANT_VIOLATED, "one incident has one view"))?;
-    Ok(Json(view.with_timeline(events)))
+    Ok(Json(match events {
+        Some(events) => view.with_timeline(events),
+        None => view,
+    }))
 }
 
 /// The incident with this id.

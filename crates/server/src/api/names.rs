@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use onefold_core::incident::{Needs, SubjectSort};
 use onefold_core::ledger::{SideEffect, Source, Status};
 use onefold_core::retry::Category;
 use utoipa::openapi::RefOr;
@@ -29,7 +30,7 @@ macro_rules! names {
 }
 
 names! {
-    /// Where an operation stands.
+    /// The state of an operation.
     StatusName = Status::ALL;
     /// What a failure means for retry and incident.
     CategoryName = Category::ALL;
@@ -37,6 +38,10 @@ names! {
     SideEffectName = SideEffect::ALL;
     /// What may be said of the effect of a failure.
     FailedSideEffectName = [SideEffect::NotApplied, SideEffect::Unknown];
+    /// What must happen besides a decision.
+    NeedsName = Needs::ALL;
+    /// What an incident is about.
+    SubjectName = SubjectSort::ALL;
     /// How an operation came in.
     SourceName = Source::ALL;
 }

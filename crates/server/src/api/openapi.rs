@@ -7,7 +7,9 @@ use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::{Shared, choices, claims, health, incidents, operations, pages, problems, prune, records, verbs};
+use super::{
+    Shared, choices, claims, documented_problems, health, incidents, operations, pages, prune, records, verbs,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -70,7 +72,7 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
 /// The whole document.
 pub(crate) fn document() -> Document {
     let mut document = routes().split_for_parts().1;
-    problems::describe(&mut document);
+    documented_problems::describe(&mut document);
     choices::describe(&mut document);
     document
 }

@@ -1,4 +1,4 @@
-//! Reads of operations. A payload is read in one place, by whoever may decide, and that is written down.
+//! Reads of operations. A payload is read in one place, by a person who may decide, and each read is recorded.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use axum::{Extension, Json};
 use onefold_core::error::{CodeName, OPERATION_NOT_FOUND, REQUEST_INVALID, RESULT_DAMAGED};
 use onefold_core::ledger::{Entry, Note, Status, StoredResult};
 use onefold_core::operation::{KindName, OperationId, OperationKey};
-use onefold_core::ports::{Filter, Look as _, Page, Share as _};
+use onefold_core::port::{Filter, LedgerRead as _, LedgerWrite as _, Page};
 use onefold_core::{Error, Result, Timestamp};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::names::StatusName;
-use super::problem::{Problem, ProblemBody};
+use super::problem_response::{Problem, ProblemBody};
 use super::shapes::{OperationPage, OperationView, ResultView, Timeline, shown};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
@@ -25,18 +25,22 @@ use onefold_http::{Path, Query};
 #[into_params(parameter_in = Query, rename_all = "camelCase")]
 pub(crate) struct ListQuery {
     /// With this id, of whatever kind.
+    #[param(min_length = 1, pattern = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$")]
     id: Option<String>,
     #[param(pattern = "^[A-Za-z0-9._/-]{1,100}$")]
     kind: Option<String>,
-    /// Those that stand so.
+    /// Those with this status.
     #[param(value_type = Option<StatusName>, inline)]
     status: Option<String>,
     business_key: Option<String>,
     process_instance_key: Option<String>,
+    #[param(pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     error_code: Option<String>,
     /// Created at or after this time.
+    #[param(format = DateTime)]
     since: Option<String>,
     /// Created before this time.
+    #[param(format = DateTime)]
     until: Option<String>,
     /// At most 1,000; 100 where it is left out.
     #[param(minimum = 1, maximum = 1000)]
@@ -81,7 +85,7 @@ pub(crate) async fn list(
     params(("operation" = String, Path, description = "The operation's reference")),
     responses(
         (status = 200, description = "The operation", body = OperationView),
-        (status = "4XX", description = "There is none", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not found", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn get(
@@ -99,7 +103,7 @@ pub(crate) async fn get(
     params(("operation" = String, Path, description = "The operation's reference")),
     responses(
         (status = 200, description = "Its attempts, records, questions and decisions", body = Timeline),
-        (status = "4XX", description = "There is none", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not found", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn timeline(
@@ -119,7 +123,7 @@ pub(crate) async fn timeline(
     params(("operation" = String, Path, description = "The operation's reference")),
     responses(
         (status = 200, description = "What was recorded", body = ResultView),
-        (status = "4XX", description = "There is none, or the role does not allow it", body = ProblemBody, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not found, or the role does not allow it", body = ProblemBody, content_type = "application/problem+json"),
     ),
 )]
 pub(crate) async fn result(
@@ -140,7 +144,7 @@ pub(crate) async fn result(
         why: None,
         fence: entry.fence,
     };
-    api.app.ledger.store().witness(entry.key.clone(), note).await?;
+    api.app.ledger.store().append_audit(entry.key.clone(), note).await?;
     let (result, result_not_kept) = entry.result.map_or((None, None), shown);
     Ok(Json(ResultView { operation, result, result_not_kept }))
 }
@@ -155,9 +159,8 @@ async fn find(api: &Shared, who: &Identity, operation: &str) -> Result<Entry> {
 pub(super) fn page(limit: Option<usize>, after: Option<i64>) -> Result<Page> {
     let limit = limit.unwrap_or(Page::default().limit);
     if limit == 0 || limit > Page::LIMIT_MAX {
-        return Err(
-            Error::new(REQUEST_INVALID, format!("limit is {limit}")).hint(format!("ask for 1 to {}", Page::LIMIT_MAX))
-        );
+        return Err(Error::new(REQUEST_INVALID, format!("limit: {limit} is out of range"))
+            .hint(format!("ask for 1 to {}", Page::LIMIT_MAX)));
     }
     Ok(Page { after, limit })
 }
@@ -165,7 +168,8 @@ pub(super) fn page(limit: Option<usize>, after: Option<i64>) -> Result<Page> {
 fn status(text: &str) -> Result<Status> {
     Status::parse(text).ok_or_else(|| {
         let known: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
-        Error::new(REQUEST_INVALID, format!("status is {text:?}")).hint(format!("use one of {}", known.join(", ")))
+        Error::new(REQUEST_INVALID, format!("status: {text:?} is not a status"))
+            .hint(format!("use one of {}", known.join(", ")))
     })
 }
 
@@ -175,6 +179,7 @@ fn code(text: &str) -> Result<CodeName> {
 
 fn time(text: &str) -> Result<Timestamp> {
     Timestamp::parse(text).ok_or_else(|| {
-        Error::new(REQUEST_INVALID, format!("{text:?} is no time")).hint("write RFC 3339, such as 2026-11-15T08:00:00Z")
+        Error::new(REQUEST_INVALID, format!("{text:?} is not a time"))
+            .hint("write RFC 3339, such as 2026-11-15T08:00:00Z")
     })
 }

@@ -6,7 +6,7 @@ use onefold_core::error::{ALL, ROUTE_NOT_FOUND};
 use onefold_core::incident::{RUNBOOKS, runbook_page};
 use onefold_http::{Path, markdown};
 
-use super::problem::{Problem, ProblemBody};
+use super::problem_response::{Problem, ProblemBody};
 
 /// The page of an error code: what is wrong, what to check first, what is safe.
 #[utoipa::path(

@@ -6,7 +6,7 @@ use onefold_core::Result;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::problem::{Problem, ProblemBody};
+use super::problem_response::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 use onefold_http::Body;

@@ -11,7 +11,7 @@ use onefold_core::ledger::{Completion, Failure, Outcome, SideEffect, Source, Sto
 use onefold_core::operation::OperationKey;
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result};
-use onefold_runtime::{HeldLease, processed};
+use onefold_runtime::{LeaseHandle, processed};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 use super::claims::attempt;
 use super::fields::{whole, whole_or_none};
-use super::names::{CategoryName, FailedSideEffectName, StatusName};
-use super::problem::{Problem, ProblemBody};
+use super::names::{CategoryName, FailedSideEffectName, NeedsName, StatusName};
+use super::problem_response::{Problem, ProblemBody};
 use super::{Shared, need};
 use crate::database::Database;
 use crate::identity::{Identity, Permission};
@@ -32,16 +32,17 @@ use onefold_http::{Body, Path};
 pub(crate) struct CompleteBody {
     /// From the grant.
     #[serde(deserialize_with = "whole")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     fence: u64,
     /// From the claim.
     attempt_id: Uuid,
     /// What duplicates are answered with.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
     /// Where the proof lies; a financial or legal effect is completed only with it.
     #[serde(default)]
-    #[schema(example = "NTC-991")]
+    #[schema(example = "NTC-991", max_length = 1024)]
     evidence: Option<String>,
 }
 
@@ -50,6 +51,7 @@ pub(crate) struct CompleteBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct FailBody {
     #[serde(deserialize_with = "whole")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     fence: u64,
     attempt_id: Uuid,
     /// Whether it failed for good; otherwise it may be tried again on its category's schedule.
@@ -64,6 +66,7 @@ pub(crate) struct FailBody {
     #[schema(pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     code: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 100)]
     dependency: Option<String>,
     /// `NOT_APPLIED` (the default) or `UNKNOWN`. What took hold is completed.
     #[serde(default)]
@@ -71,18 +74,20 @@ pub(crate) struct FailBody {
     side_effect_status: Option<String>,
     /// What the dependency asked for.
     #[serde(default, deserialize_with = "whole_or_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     retry_after_seconds: Option<u64>,
     /// What happened, in a sentence; redacted before it is kept.
     #[serde(default)]
+    #[schema(max_length = 1024)]
     detail: Option<String>,
     /// What duplicates of a final failure are answered with.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
     /// With `final` and a category: what must happen besides a decision, such as `DATA_REPAIR` or
     /// `PROCESS_MIGRATION`. The incident shows it.
     #[serde(default)]
-    #[schema(example = "DATA_REPAIR")]
+    #[schema(value_type = Option<NeedsName>)]
     needs: Option<String>,
 }
 
@@ -91,6 +96,7 @@ pub(crate) struct FailBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct UnknownBody {
     #[serde(deserialize_with = "whole")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     fence: u64,
     attempt_id: Uuid,
     /// `DOWNSTREAM_TIMEOUT` where it is left out.
@@ -101,8 +107,10 @@ pub(crate) struct UnknownBody {
     #[schema(pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
     code: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 100)]
     dependency: Option<String>,
     #[serde(default)]
+    #[schema(max_length = 1024)]
     detail: Option<String>,
 }
 
@@ -111,14 +119,15 @@ pub(crate) struct UnknownBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct GrantBody {
     #[serde(deserialize_with = "whole")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     fence: u64,
     attempt_id: Uuid,
 }
 
-/// Where the operation stands now. Answered only after it is durable; the same again is accepted.
+/// The operation's state now. Answered only after it is durable; the same again is accepted.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Standing {
+pub(crate) struct OperationState {
     operation: String,
     #[schema(value_type = StatusName)]
     status: &'static str,
@@ -141,7 +150,7 @@ macro_rules! recorded {
             post, path = $path, tag = "ledger", request_body = $body,
             params(("operation" = String, Path, description = "The reference from the claim's answer")),
             responses(
-                (status = 200, description = "Durable", body = Standing),
+                (status = 200, description = "Durable", body = OperationState),
                 (status = "4XX", description = "Refused: the code says why", body = ProblemBody, content_type = "application/problem+json"),
                 (status = "5XX", description = "Not known to be recorded: send it again", body = ProblemBody, content_type = "application/problem+json"),
             ),
@@ -151,7 +160,7 @@ macro_rules! recorded {
             Extension(who): Extension<Identity>,
             Path(operation): Path<String>,
             Body(body): Body<$body>,
-        ) -> Result<Json<Standing>, Problem> {
+        ) -> Result<Json<OperationState>, Problem> {
             need(&who, Permission::Act)?;
             let held = held(&api, &who, &operation, body.fence, body.attempt_id).await?;
             let attempt_id = attempt(body.attempt_id)?;
@@ -160,7 +169,7 @@ macro_rules! recorded {
             if let Some(took) = api.grants.ended(attempt_id) {
                 processed(Source::Api, &key.kind, took);
             }
-            Ok(Json(Standing {
+            Ok(Json(OperationState {
                 operation,
                 status: settled.status.as_str(),
                 next_attempt_at: settled.next_attempt_at.map(|at| at.to_string()),
@@ -189,7 +198,7 @@ recorded! {
     post, path = "/v1/operations/{operation}/release", tag = "ledger", request_body = GrantBody,
     params(("operation" = String, Path, description = "The reference from the claim's answer")),
     responses(
-        (status = 200, description = "Given back", body = Standing),
+        (status = 200, description = "Given back", body = OperationState),
         (status = "4XX", description = "Refused: the code says why", body = ProblemBody, content_type = "application/problem+json"),
         (status = "5XX", description = "Not known to be given back: send it again", body = ProblemBody, content_type = "application/problem+json"),
     ),
@@ -199,10 +208,10 @@ pub(crate) async fn release(
     Extension(who): Extension<Identity>,
     Path(operation): Path<String>,
     Body(body): Body<GrantBody>,
-) -> Result<Json<Standing>, Problem> {
+) -> Result<Json<OperationState>, Problem> {
     need(&who, Permission::Act)?;
     held(&api, &who, &operation, body.fence, body.attempt_id).await?.release().await?;
-    Ok(Json(Standing { operation, status: "RELEASED", next_attempt_at: None }))
+    Ok(Json(OperationState { operation, status: "RELEASED", next_attempt_at: None }))
 }
 
 /// Still at it: lengthens the lease, never past the deadline.
@@ -232,7 +241,7 @@ pub(super) async fn held(
     operation: &str,
     fence: u64,
     attempt_id: Uuid,
-) -> Result<HeldLease<Database>> {
+) -> Result<LeaseHandle<Database>> {
     let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
     tracing::Span::current().record("attempt", fence);
     // Another process on this database may have pinned the kind and given the grant; and a kind that is no longer
@@ -331,6 +340,9 @@ fn needs(text: Option<&str>, opens_incident: bool) -> Result<Option<Needs>> {
 
 fn one_of(name: &str, text: &str, known: &[impl ToString]) -> Error {
     let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-    Error::new(REQUEST_BODY_INVALID, format!("{name} is {:?}", text.chars().take(60).collect::<String>()))
-        .hint(format!("use one of {}", known.join(", ")))
+    Error::new(
+        REQUEST_BODY_INVALID,
+        format!("{name}: {:?} is not a known value", text.chars().take(60).collect::<String>()),
+    )
+    .hint(format!("use one of {}", known.join(", ")))
 }

@@ -5,23 +5,22 @@ use std::fmt::Write as _;
 use onefold_core::Timestamp;
 use onefold_core::incident::{GroupKey, Incident, redact, redact_name};
 use onefold_core::ledger::{Entry, Replay, StoredResult, TimelineEvent};
-use onefold_core::operation::OperationKey;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::names::{CategoryName, SideEffectName, SourceName, StatusName};
+use super::names::{CategoryName, SideEffectName, SourceName, StatusName, SubjectName};
 
 /// An operation, without its payload.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OperationView {
-    /// The reference that stands in addresses.
+    /// The reference that is part of addresses.
     #[schema(example = "op_bm90aWNlAENBU0UtMQ")]
     pub(crate) operation: String,
     pub(crate) kind: String,
     pub(crate) id: String,
-    /// Where it stands.
+    /// Its state.
     #[schema(value_type = StatusName)]
     pub(crate) status: String,
     pub(crate) class: String,
@@ -150,7 +149,7 @@ pub(crate) struct OutcomeView {
     status: &'static str,
     /// What was recorded, byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
     /// Why there is no result, where there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -225,7 +224,7 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 pub(crate) struct ResultView {
     pub(crate) operation: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     pub(crate) result: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result_not_kept: Option<ResultNotKept>,
@@ -254,8 +253,9 @@ pub(crate) struct Groups {
 pub(crate) struct IncidentView {
     #[serde(flatten)]
     incident: Incident,
-    /// The reference that stands in the operation's addresses.
-    operation: String,
+    /// The reference that is part of the operation's addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
     /// Since it was first seen; until it was closed.
     age_seconds: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -263,15 +263,15 @@ pub(crate) struct IncidentView {
 }
 
 impl IncidentView {
-    /// The incident with advice for where its operation stands now.
+    /// The incident with advice for its operation's current state.
     pub(crate) fn new(incident: Incident, entry: Option<&Entry>, now: Timestamp) -> Self {
         let incident = match entry {
             Some(entry) => incident.advised(entry),
             None => incident,
         };
-        let key = OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone());
+        let operation = incident.operation_key().map(|key| key.reference());
         let age = incident.closed_at.unwrap_or(now).since(incident.first_seen);
-        Self { operation: key.reference(), age_seconds: age.as_secs(), timeline: None, incident }
+        Self { operation, age_seconds: age.as_secs(), timeline: None, incident }
     }
 
     /// The same with the operation's story; names and texts pass the redaction of incidents.
@@ -291,7 +291,7 @@ impl IncidentView {
 pub(crate) struct GroupView {
     pub(crate) key: GroupKey,
     pub(crate) head: IncidentView,
-    pub(crate) operations: u64,
+    pub(crate) incidents: u64,
     pub(crate) first_seen: Timestamp,
     pub(crate) last_seen: Timestamp,
 }
@@ -304,8 +304,15 @@ pub(crate) struct IncidentSchema {
     #[schema(example = "inc_6mAbX0lSYsJ0sKQz")]
     id: String,
     tenant: String,
+    /// What it is about.
+    #[schema(value_type = SubjectName)]
+    subject: String,
+    /// The operation's kind, or the name of the relay, consumer, job type, dependency or engine.
     kind: String,
-    operation_id: String,
+    /// Where it is about an operation.
+    operation_id: Option<String>,
+    /// Where it is about anything else.
+    subject_id: Option<String>,
     fence: u64,
     process_id: Option<String>,
     definition_key: Option<String>,
@@ -319,14 +326,15 @@ pub(crate) struct IncidentSchema {
     category: String,
     error_code: String,
     dependency: Option<String>,
-    #[schema(value_type = SideEffectName)]
-    side_effect_status: String,
+    /// What is known of the effect of an operation.
+    #[schema(value_type = Option<SideEffectName>)]
+    side_effect_status: Option<String>,
     attempts: u32,
     attempts_ended_because: String,
     /// Whether `retry` is allowed and cannot harm.
     safe_to_retry: bool,
     needs: String,
-    /// What to look at first, by where the operation stands now.
+    /// What to look at first, by the operation's current state.
     first_check: String,
     /// What to do then.
     suggested_action: String,
@@ -343,9 +351,9 @@ pub(crate) struct IncidentSchema {
     last_seen: String,
     closed_at: Option<String>,
     closed_by: Option<String>,
-    /// The reference that stands in the operation's addresses.
+    /// The reference that is part of the operation's addresses.
     #[schema(example = "op_bm90aWNlAENBU0UtMQ")]
-    operation: String,
+    operation: Option<String>,
     /// Since it was first seen; until it was closed.
     age_seconds: u64,
     /// The operation's story, oldest first; only where one incident is asked for.
@@ -369,7 +377,8 @@ pub(crate) struct CauseSchema {
 pub(crate) struct GroupSchema {
     key: String,
     head: IncidentSchema,
-    operations: u64,
+    /// How many there are, one a subject.
+    incidents: u64,
     first_seen: String,
     last_seen: String,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onefold_core::error::{CodeName, LIMIT_EXCEEDED, REQUEST_BODY_INVALID};
+use onefold_core::error::{CodeName, REQUEST_BODY_INVALID};
 use onefold_core::ledger::{Completion, Resolution, StoredResult, Verb};
 use onefold_core::{Error, Result};
 use serde::Deserialize;
@@ -31,11 +31,12 @@ pub(crate) struct ResolveBody {
         example = "found the notice in the provider's register",
         min_length = 1,
         max_length = 500,
-        pattern = "\\S"
+        pattern = "[^\\s\\u0085]"
     )]
     why: String,
     /// The fence that was seen; a newer attempt since refuses the verb.
     #[serde(default, deserialize_with = "whole_or_none")]
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
     fence: Option<u64>,
     /// The status that was seen; a change since refuses the verb.
     #[serde(default)]
@@ -65,7 +66,7 @@ pub(crate) struct ResolveManyBody {
         example = "found the notices in the provider's register",
         min_length = 1,
         max_length = 500,
-        pattern = "\\S"
+        pattern = "[^\\s\\u0085]"
     )]
     why: String,
     /// Which incidents.
@@ -83,12 +84,12 @@ pub(crate) struct ResolveManyBody {
 pub(crate) struct TookHold {
     /// Where the proof lies.
     #[serde(default)]
-    #[schema(example = "NTC-991")]
+    #[schema(example = "NTC-991", max_length = 1024)]
     reference: Option<String>,
     /// What duplicates are answered with from now on. Without it they are told that it was done, and that its result is not
     /// kept.
     #[serde(default)]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<serde_json::Value>)]
     result: Option<Box<RawValue>>,
 }
 
@@ -110,19 +111,20 @@ pub(crate) struct VerbBody {
         example = "found the notice in the provider's register",
         min_length = 1,
         max_length = 500,
-        pattern = "\\S"
+        pattern = "[^\\s\\u0085]"
     )]
-    why: String,
+    pub(super) why: String,
     /// The fence that was seen; a newer attempt since refuses the verb.
     #[serde(default, deserialize_with = "whole_or_none")]
-    fence: Option<u64>,
+    #[schema(maximum = 9_007_199_254_740_991_u64)]
+    pub(super) fence: Option<u64>,
     /// The status that was seen; a change since refuses the verb.
     #[serde(default)]
     #[schema(value_type = Option<StatusName>)]
-    status: Option<String>,
+    pub(super) status: Option<String>,
     /// Only say what would happen.
     #[serde(default)]
-    dry_run: bool,
+    pub(super) dry_run: bool,
 }
 
 /// Why, and which incidents.
@@ -130,7 +132,7 @@ pub(crate) struct VerbBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct VerbManyBody {
     /// Kept in each timeline, with who from the credential.
-    #[schema(example = "the provider was down all night", min_length = 1, max_length = 500, pattern = "\\S")]
+    #[schema(example = "the provider was down all night", min_length = 1, max_length = 500, pattern = "[^\\s\\u0085]")]
     why: String,
     /// Which incidents.
     #[serde(default, deserialize_with = "object")]
@@ -165,14 +167,6 @@ impl BulkFilter {
     }
 }
 
-/// What was seen of one incident when it was decided.
-pub(super) struct Observation {
-    pub(super) why: String,
-    pub(super) fence: Option<u64>,
-    pub(super) status: Option<String>,
-    pub(super) dry_run: bool,
-}
-
 /// Which incidents are meant.
 pub(super) struct Selection {
     pub(super) why: String,
@@ -180,39 +174,33 @@ pub(super) struct Selection {
     pub(super) dry_run: bool,
 }
 
-impl VerbBody {
-    pub(super) fn observation(self) -> Observation {
-        Observation { why: self.why, fence: self.fence, status: self.status, dry_run: self.dry_run }
-    }
-}
-
 impl VerbManyBody {
     pub(super) fn selection(self) -> Result<Selection> {
-        Ok(Selection { why: said(self.why)?, filter: named(self.filter)?, dry_run: self.dry_run })
+        Ok(Selection { why: reason(self.why)?, filter: named(self.filter)?, dry_run: self.dry_run })
     }
 }
 
 impl ResolveBody {
-    pub(super) fn verb(self) -> Result<(Verb, Observation)> {
+    pub(super) fn verb(self) -> Result<(Verb, VerbBody)> {
         let Self { took_hold, did_not_happen, failed, why, fence, status, dry_run } = self;
-        Ok((Verb::Resolve(resolution(took_hold, did_not_happen, failed)?), Observation { why, fence, status, dry_run }))
+        Ok((Verb::Resolve(resolution(took_hold, did_not_happen, failed)?), VerbBody { why, fence, status, dry_run }))
     }
 }
 
 impl ResolveManyBody {
     pub(super) fn verb(self) -> Result<(Verb, Selection)> {
         let Self { took_hold, did_not_happen, failed, why, filter, dry_run } = self;
-        let selection = Selection { why: said(why)?, filter: named(filter)?, dry_run };
-        Ok((Verb::Resolve(resolution(took_hold, did_not_happen, failed)?), selection))
+        let selection = Selection { why: reason(why)?, filter: named(filter)?, dry_run };
+        let verb = Verb::Resolve(resolution(took_hold, did_not_happen, failed)?);
+        // Also when the filter matches nothing.
+        verb.checked()?;
+        Ok((verb, selection))
     }
 }
 
-/// A reason, also where the filter meets nothing that would be checked by itself.
-fn said(why: String) -> Result<String> {
-    if why.trim().is_empty() {
-        return Err(Error::new(LIMIT_EXCEEDED, "a verb needs who and why")
-            .hint("say why in a sentence; it is kept in each timeline"));
-    }
+/// A reason, checked also when the filter matches nothing.
+fn reason(why: String) -> Result<String> {
+    onefold_core::ledger::check_reason(&why)?;
     Ok(why)
 }
 

@@ -8,15 +8,15 @@ use onefold_core::error::Problem as Shown;
 use onefold_core::error::REQUEST_BODY_INVALID;
 use onefold_core::incident::Incident;
 use onefold_core::ledger::{Entry, ResolveRequest, Resolved, Status, Verb, resolve as decide};
-use onefold_core::operation::{KindName, OperationKey};
-use onefold_core::ports::{IncidentFilter, Keep as _, Look as _, Page};
+use onefold_core::operation::KindName;
+use onefold_core::port::{IncidentFilter, LedgerRead as _, LedgerWrite as _, Page};
 use onefold_core::{Error, Result};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::incidents::find;
-use super::problem::{Problem, ProblemBody, shown};
-use super::verb_bodies::{Observation, ResolveBody, ResolveManyBody, Selection, VerbBody, VerbManyBody};
+use super::problem_response::{Problem, ProblemBody, shown};
+use super::verb_bodies::{ResolveBody, ResolveManyBody, Selection, VerbBody, VerbManyBody};
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 use onefold_http::{Body, Path};
@@ -29,11 +29,13 @@ const BULK_MAX: usize = 1_000;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerbAnswer {
     incident: String,
-    operation: String,
+    /// The operation that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<String>,
     /// `DONE`, `NEEDS_SECOND_PERSON`, or `REFUSED` among many.
     #[schema(example = "DONE")]
     verb: &'static str,
-    /// Where the operation stands now, or would stand.
+    /// The operation's state now, or what it would be.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -76,7 +78,7 @@ macro_rules! verb {
             Body(body): Body<$body>,
         ) -> Result<Json<VerbAnswer>, Problem> {
             need(&who, Permission::Decide)?;
-            let read: fn($body) -> Result<(Verb, Observation)> = $verb;
+            let read: fn($body) -> Result<(Verb, VerbBody)> = $verb;
             let (verb, seen) = read(body)?;
             Ok(Json(one(&api, &who, &incident, verb, &seen).await?))
         }
@@ -116,7 +118,7 @@ verb! {
     retry, "/v1/incidents/{incident}/retry",
     /// Lets many operations be attempted again.
     retry_many, "/v1/incidents/retry",
-    VerbBody => |body| Ok((Verb::Retry, body.observation())), VerbManyBody => |body| Ok((Verb::Retry, body.selection()?))
+    VerbBody => |body| Ok((Verb::Retry, body)), VerbManyBody => |body| Ok((Verb::Retry, body.selection()?))
 }
 
 verb! {
@@ -124,16 +126,16 @@ verb! {
     ask, "/v1/incidents/{incident}/ask",
     /// Asks the providers of many operations now.
     ask_many, "/v1/incidents/ask",
-    VerbBody => |body| Ok((Verb::AskNow, body.observation())), VerbManyBody => |body| Ok((Verb::AskNow, body.selection()?))
+    VerbBody => |body| Ok((Verb::AskNow, body)), VerbManyBody => |body| Ok((Verb::AskNow, body.selection()?))
 }
 
-async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Observation) -> Result<VerbAnswer> {
+async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &VerbBody) -> Result<VerbAnswer> {
     let incident = find(api, &who.tenant, incident).await?;
-    let entry = entry_of(api, &incident).await?;
+    let entry = entry_of(api, &incident, &verb).await?;
     let request = request(api, who, &entry, verb, seen)?;
     if seen.dry_run {
         let resolved = decide(Some(&entry), &request, crate::app::now())?.answer;
-        return Ok(VerbAnswer { dry_run: true, ..answered(&incident, &entry, Ok(resolved)) });
+        return Ok(VerbAnswer { dry_run: true, ..answered(&incident, Some(&entry), Ok(resolved)) });
     }
     let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
     let resolved =
@@ -142,24 +144,29 @@ async fn one(api: &Shared, who: &Identity, incident: &str, verb: Verb, seen: &Ob
         // Who it was is in the span, by a pseudonym.
         tracing::info!(incident = %incident.id, "incident settled");
     }
-    Ok(answered(&incident, &entry, Ok(resolved)))
+    Ok(answered(&incident, Some(&entry), Ok(resolved)))
 }
 
 async fn many(api: &Shared, who: &Identity, verb: Verb, selection: Selection) -> Result<BulkAnswer> {
     let Selection { why, filter, dry_run } = selection;
-    // Each is decided as it stands now.
-    let seen = Observation { why, fence: None, status: None, dry_run };
+    // Each is decided by its current state.
+    let seen = VerbBody { why, fence: None, status: None, dry_run };
     let filter = IncidentFilter {
         tenant: who.tenant.clone(),
         id: None,
         open_only: true,
+        subject: None,
         kind: filter.kind.as_deref().map(KindName::parse).transpose()?,
         group: filter.group,
     };
     let listed = api.app.ledger.store().incidents(filter, Page { after: None, limit: BULK_MAX }).await?;
     let mut answers = Vec::with_capacity(listed.items.len());
     for incident in &listed.items {
-        let entry = entry_of(api, incident).await?;
+        if let Err(refused) = incident.subject.sort.check_verb(verb.name()) {
+            answers.push(answered(incident, None, Err(refused)));
+            continue;
+        }
+        let entry = entry_of(api, incident, &verb).await?;
         let request = request(api, who, &entry, verb.clone(), &seen)?;
         let resolved = if dry_run {
             decide(Some(&entry), &request, crate::app::now()).map(|decision| decision.answer)
@@ -167,25 +174,26 @@ async fn many(api: &Shared, who: &Identity, verb: Verb, selection: Selection) ->
             let answer = api.app.ledger.store().resolve(vec![request]).await?.pop();
             answer.unwrap_or_else(|| Err(Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "no answer")))
         };
-        answers.push(answered(incident, &entry, resolved));
+        answers.push(answered(incident, Some(&entry), resolved));
     }
     let refused = answers.iter().filter(|answer| answer.problem.is_some()).count();
     let more = listed.next.is_some();
     Ok(BulkAnswer { dry_run, done: answers.len() - refused, refused, answers, more })
 }
 
-async fn entry_of(api: &Shared, incident: &Incident) -> Result<Entry> {
-    let key = OperationKey::new(incident.tenant.clone(), incident.kind.clone(), incident.operation_id.clone());
-    let found = api.app.ledger.store().find(vec![key]).await?.pop().flatten();
+/// The operation that an incident is about; refused where it is about something that this verb is not for.
+async fn entry_of(api: &Shared, incident: &Incident, verb: &Verb) -> Result<Entry> {
+    incident.subject.sort.check_verb(verb.name())?;
+    let key = incident.operation_key();
+    let found = api.app.ledger.store().find(key.into_iter().collect()).await?.pop().flatten();
     found.ok_or_else(|| Error::new(onefold_core::error::OPERATION_NOT_FOUND, "the incident's operation is gone"))
 }
 
-fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &Observation) -> Result<ResolveRequest> {
+fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &VerbBody) -> Result<ResolveRequest> {
     let status = match seen.status.as_deref() {
         None => entry.status,
-        Some(text) => {
-            Status::parse(text).ok_or_else(|| Error::new(REQUEST_BODY_INVALID, format!("status is {text:?}")))?
-        }
+        Some(text) => Status::parse(text)
+            .ok_or_else(|| Error::new(REQUEST_BODY_INVALID, format!("status: {text:?} is not a status")))?,
     };
     Ok(ResolveRequest {
         key: entry.key.clone(),
@@ -198,12 +206,12 @@ fn request(api: &Shared, who: &Identity, entry: &Entry, verb: Verb, seen: &Obser
     })
 }
 
-fn answered(incident: &Incident, entry: &Entry, resolved: Result<Resolved>) -> VerbAnswer {
+fn answered(incident: &Incident, entry: Option<&Entry>, resolved: Result<Resolved>) -> VerbAnswer {
     let (verb, status, problem) = match resolved {
         Ok(Resolved::Done(status)) => ("DONE", Some(status.as_str()), None),
-        Ok(Resolved::NeedsSecondPerson) => ("NEEDS_SECOND_PERSON", Some(entry.status.as_str()), None),
+        Ok(Resolved::NeedsSecondPerson) => ("NEEDS_SECOND_PERSON", entry.map(|entry| entry.status.as_str()), None),
         Err(error) => ("REFUSED", None, Some(shown(error))),
     };
-    let (incident, operation) = (incident.id.to_string(), entry.key.reference());
+    let (incident, operation) = (incident.id.to_string(), entry.map(|entry| entry.key.reference()));
     VerbAnswer { incident, operation, verb, status, problem, dry_run: false }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::Context;
 use crate::client::login_name;
 use crate::database::Database;
-use crate::exit::note;
+use crate::exit::inform;
 use crate::table::{print_json_of, say_line};
 
 /// Why it is accepted.
@@ -31,7 +31,7 @@ pub(crate) async fn accept(context: &Context, args: &AcceptArgs) -> Result<ExitC
         print_json_of(&ledger, json!({ "accepted": wrong.is_some(), "wrong": wrong }));
         return Ok(ExitCode::SUCCESS);
     }
-    note(&format!("ledger {ledger}"));
+    inform(&format!("ledger {ledger}"));
     match wrong {
         None => say_line!("nothing to accept: it is the ledger that was last seen here"),
         Some(wrong) => {

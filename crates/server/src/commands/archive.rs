@@ -38,7 +38,8 @@ enum ArchiveVerb {
 
 pub(crate) fn archive(args: ArchiveArgs, as_json: bool) -> Result<ExitCode> {
     let ArchiveVerb::Show { path, id } = args.verb;
-    let wanted = |record: &ArchiveRecord| id.as_ref().is_none_or(|id| record.key().id.as_str() == id);
+    let wanted =
+        |record: &ArchiveRecord| id.as_ref().is_none_or(|id| record.key().is_some_and(|key| key.id.as_str() == id));
     let read = read_archive(&path, wanted)?;
     if as_json {
         print_json(&shown(&read)?);
@@ -82,7 +83,7 @@ fn show(read: &ArchiveReading) {
 }
 
 fn row(record: &ArchiveRecord) -> [String; 5] {
-    let key = record.key();
+    let (kind, id) = record.key().map_or_else(Default::default, |key| (key.kind.to_string(), key.id.to_string()));
     let (at, what) = match record {
         ArchiveRecord::Operation(entry) => {
             (entry.completed_at, format!("{}{}", entry.status, size(entry.result.as_ref())))
@@ -95,7 +96,7 @@ fn row(record: &ArchiveRecord) -> [String; 5] {
         ArchiveRecord::Result(_, result) => (None, format!("dropped{}", size(Some(result)))),
     };
     let at = at.map_or_else(String::new, |at: Timestamp| short_time(&at.to_string()));
-    [record.name().to_owned(), key.kind.to_string(), key.id.to_string(), at, what]
+    [record.name().to_owned(), kind, id, at, what]
 }
 
 /// How large a result is; its content is for `--json`.

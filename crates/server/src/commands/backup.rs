@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use indicatif::ProgressBar;
 use onefold_core::Result;
-use onefold_core::persistence::backup::{BackupSummary, Existing};
-use onefold_core::ports::NoFaults;
+use onefold_core::backup::{BackupSummary, ExistingLedger};
+use onefold_core::port::NoFaults;
 use serde_json::json;
 
 use crate::cli::Context;
 use crate::database::{Creation, Database};
-use crate::exit::note;
+use crate::exit::inform;
 use crate::table::{count, print_json_of, say_line};
 
 /// Where the copy goes.
@@ -23,14 +23,14 @@ use crate::table::{count, print_json_of, say_line};
 pub(crate) struct BackupArgs {
     /// The file to write
     file: PathBuf,
-    /// Replace the file if it is there
+    /// Replace the file if it exists
     #[arg(long)]
     overwrite: bool,
 }
 
 pub(crate) async fn backup(context: &Context, args: &BackupArgs) -> Result<ExitCode> {
     context.config.refuse_server("run it where the database is")?;
-    let existing = if args.overwrite { Existing::Replace } else { Existing::Keep };
+    let existing = if args.overwrite { ExistingLedger::Replace } else { ExistingLedger::Keep };
     let database = Database::open(&context.config, Creation::Never, Arc::new(NoFaults)).await?;
     let bar = ProgressBar::new(0).with_message("backing up");
     let shown = bar.clone();
@@ -53,7 +53,7 @@ pub(crate) fn tell(context: &Context, what: &str, file: &Path, summary: &BackupS
         print_json_of(&ledger, shown);
         return;
     }
-    note(&format!("ledger {ledger}"));
+    inform(&format!("ledger {ledger}"));
     let rows = |table: &str| summary.rows.get(table).copied().unwrap_or(0);
     say_line!(
         "{what}: {}, {}, checked, {} bytes in {}",

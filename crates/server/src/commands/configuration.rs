@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use onefold_core::effect::Terms;
-use serde_json::json;
+use onefold_core::effect::KindSpec;
+use serde_json::{Map, json};
 
 use crate::cli::Context;
 use crate::config::KEYS;
@@ -30,7 +30,7 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
         let kinds: Vec<_> = context.config.kinds.iter().map(|kind| shown_kind(&kind.terms)).collect();
         let mut shown = json!({ "settings": settings, "kinds": kinds });
         if let Some(gateway) = &context.config.gateway {
-            shown["routes"] = gateway.routes.iter().map(|route| shown_kind(&route.terms)).collect();
+            shown["routes"] = gateway.routes.iter().map(|route| shown_kind(&route.kind.terms)).collect();
         }
         print_json(&shown);
         return ExitCode::SUCCESS;
@@ -44,8 +44,12 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
         let rows = context.config.kinds.iter().map(|kind| row(&kind.terms));
         say!("\n{}", table(["kind", "class", "on_unknown", "deadline"], rows));
     }
+    let reasons: Vec<_> = context.config.kinds.iter().flat_map(|kind| retry_rows(&kind.terms)).collect();
+    if !reasons.is_empty() {
+        say!("\n{}", table(["kind", "retry", "because"], reasons));
+    }
     if let Some(gateway) = &context.config.gateway {
-        let rows = gateway.routes.iter().map(|route| row(&route.terms));
+        let rows = gateway.routes.iter().map(|route| row(&route.kind.terms));
         say!("\n{}", table(["route", "class", "on_unknown", "deadline"], rows));
     }
     if args.explain {
@@ -55,15 +59,34 @@ pub(crate) fn configuration(context: &Context, args: &ConfigArgs) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn shown_kind(terms: &Terms) -> serde_json::Value {
+fn shown_kind(terms: &KindSpec) -> serde_json::Value {
     json!({
         "kind": terms.kind.as_str(),
         "class": terms.contract.class().as_str(),
         "onUnknown": terms.contract.policy().to_string(),
+        "retry": retries(terms).map(|(category, because)| (category, json!({ "because": because }))).collect::<Map<_, _>>(),
     })
 }
 
-fn row(terms: &Terms) -> [String; 4] {
+/// The categories whose waits were declared, with the reasons.
+fn retries(terms: &KindSpec) -> impl Iterator<Item = (String, &str)> {
+    let reasons = terms.retry.overrides().filter_map(|(category, row)| Some((category, row.because.as_deref()?)));
+    reasons.map(|(category, because)| (category.as_str().to_lowercase(), because))
+}
+
+/// Each reason for other waits, with the categories it was given for.
+fn retry_rows(terms: &KindSpec) -> Vec<[String; 3]> {
+    let mut rows: Vec<[String; 3]> = Vec::new();
+    for (category, because) in retries(terms) {
+        match rows.iter_mut().find(|[_, _, known]| known == because) {
+            Some([_, categories, _]) => categories.extend([", ", &category]),
+            None => rows.push([terms.kind.to_string(), category, because.to_owned()]),
+        }
+    }
+    rows
+}
+
+fn row(terms: &KindSpec) -> [String; 4] {
     let deadline = onefold_core::time::format_duration(terms.deadline_for);
     [terms.kind.to_string(), terms.contract.class().to_string(), terms.contract.policy().to_string(), deadline]
 }

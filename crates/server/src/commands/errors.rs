@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use onefold_core::declare::suggestion;
+use onefold_config::suggestion;
 use onefold_core::error::{ALL, Code, REQUEST_INVALID, registry_json, runbook};
 use onefold_core::{Error, Result};
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ enum ErrorsVerb {
         /// The code
         code: String,
     },
-    /// The problems as OpenAPI components, for the description of one's own service
+    /// The problems as OpenAPI components, for the description of your own service
     Openapi,
 }
 

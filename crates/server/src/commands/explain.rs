@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use onefold_core::declare::suggestion;
-use onefold_core::effect::{Contract, EffectClass};
+use onefold_config::suggestion;
+use onefold_core::effect::{EffectClass, EffectContract};
 use onefold_core::error::{ALL, REQUEST_INVALID, runbook};
 use onefold_core::incident::{RUNBOOKS, runbook_page};
 use onefold_core::{Error, Result};
@@ -21,7 +21,7 @@ pub(crate) struct ExplainArgs {
     word: Option<String>,
 }
 
-/// Words that are no codes, each with the promise and what it rests on.
+/// Words that are not codes, each with the promise and what it rests on.
 const WORDS: &[(&str, &str)] = &[
     (
         "same_key",
@@ -37,9 +37,11 @@ const WORDS: &[(&str, &str)] = &[
     ),
     ("escalate", "An incident is opened, and a person decides. Nothing is performed again before that."),
     ("rerun", "Performed again: for effects that a repetition leaves as they are."),
-    ("accept_duplicate", "Performed again although a second effect may result; said out loud, for notifications."),
+    (
+        "accept_duplicate",
+        "Performed again although a second effect may result, for notifications. The reason is part of the declaration; the operation's timeline quotes it.",
+    ),
     ("in_transaction", "Check, execute and record are one commit of your own database: a crash leaves nothing behind."),
-    ("outbox", "The message is written with your own change and sent afterwards, at least once."),
     ("STARTED", "An attempt may be acting. It holds a lease; others are told it is in flight."),
     ("COMPLETED", "It took hold. Duplicates get the recorded result."),
     ("FAILED_FINAL", "It will not take hold. Duplicates get the recorded failure."),
@@ -110,7 +112,7 @@ fn page(word: &str) -> Result<String> {
         return Ok(format!("{word}\n\n  {text}\n"));
     }
     let name = word.trim_start_matches("/runbooks/").to_ascii_lowercase().replace('_', "-");
-    // A runbook and a code may share a name: whoever writes it as an incident does means the runbook.
+    // A runbook and a code may share a name: written as an incident writes it, the runbook is meant.
     let runbook_meant = !word.contains(char::is_uppercase);
     if let Some(page) = runbook_page(&name).filter(|_| runbook_meant) {
         return Ok(page.to_owned());
@@ -119,7 +121,7 @@ fn page(word: &str) -> Result<String> {
         return Ok(runbook(*code));
     }
     if let Some(class) = EffectClass::ALL.into_iter().find(|class| same(class.as_str())) {
-        let allowed: Vec<_> = Contract::allowed(class).iter().map(|policy| policy.as_str()).collect();
+        let allowed: Vec<_> = EffectContract::allowed(class).iter().map(|policy| policy.as_str()).collect();
         return Ok(format!("{class}\n\n  an unknown outcome may: {}; the first is the default\n", allowed.join(", ")));
     }
     let known = WORDS.iter().map(|(word, _)| *word).chain(RUNBOOKS).chain(ALL.iter().map(|code| code.as_str()));

@@ -12,15 +12,16 @@ use std::process::ExitCode;
 
 use axum::http::{HeaderName, HeaderValue};
 use bytes::Bytes;
-use onefold_core::declare::suggestion;
-use onefold_core::error::{CONFIGURATION_INVALID, IDEMPOTENCY_KEY_REUSED, REQUEST_INVALID, SERVER_UNREACHABLE};
+use onefold_config::{CallerDeclaration, suggestion};
+use onefold_core::error::{CONFIGURATION_INVALID, REQUEST_INVALID, SERVER_UNREACHABLE};
 use onefold_core::{Error, Result};
-use onefold_http::gateway::ListenAt;
+use onefold_http::idempotent::header_name;
+use onefold_http::listen::ListenAt;
 use serde_json::json;
 
 use crate::cli::Context;
 use crate::exit::Exit;
-use crate::gateway::{DeclaredCaller, DeclaredRoute};
+use crate::gateway::CheckedRoute;
 use crate::table::{print_json, say, say_line, table};
 use counter::Counter;
 use judge::{Route, Step, Verdict};
@@ -51,13 +52,13 @@ struct TryArgs {
     /// The body: a file, `-` for standard input, or the text itself
     #[arg(long, value_name = "FILE|-|TEXT", default_value = "{}", allow_hyphen_values = true)]
     body: String,
-    /// The path and query, where the route takes several paths
+    /// The path and query, if the route takes several paths
     #[arg(long)]
     path: Option<String>,
     /// A further header; may be given again
     #[arg(long = "header", value_name = "NAME: VALUE")]
     headers: Vec<String>,
-    /// Where the gateway is; else where the configuration has it listen
+    /// Where the gateway is; by default where the configuration has it listen
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// Where the upstream says how many effects it had: a number, or `#/place` in JSON. Without it effects are not counted
@@ -77,7 +78,7 @@ pub(crate) async fn gateway(context: &Context, args: GatewayArgs) -> Result<Exit
 
 async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
     let route = find(context, &args.route)?;
-    if !args.yes && !route.upstreams.iter().all(onefold_http::gateway::Upstream::is_loopback) {
+    if !args.yes && !route.upstreams.iter().all(onefold_gateway::Upstream::is_loopback) {
         return Err(Error::new(
             REQUEST_INVALID,
             "this performs real requests on an upstream that is not on this machine",
@@ -88,7 +89,7 @@ async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
     let order = Order {
         method: route.pattern.method(),
         path: path(route, args.path)?,
-        key_header: route.header.clone(),
+        key_header: header_name("header", &route.declared.guard.header)?,
         headers: args.headers.iter().map(|text| header(text)).collect::<Result<_>>()?,
         body: body(&args.body)?,
     };
@@ -105,17 +106,17 @@ async fn try_route(context: &Context, args: TryArgs) -> Result<ExitCode> {
         gateway: &gateway,
         order: &order,
         route: &judged(route),
-        compared: &route.terms.fingerprint,
+        compared: &route.kind.terms.fingerprint,
         counter: counter.as_ref(),
     };
     let steps = trial.run().await?;
     Ok(show(context, &args.route, &steps, counter.is_some()))
 }
 
-fn find<'a>(context: &'a Context, name: &str) -> Result<&'a DeclaredRoute> {
+fn find<'a>(context: &'a Context, name: &str) -> Result<&'a CheckedRoute> {
     let routes = context.config.gateway.as_ref().map_or(&[][..], |gateway| &gateway.routes);
-    let names = || routes.iter().map(|route| route.terms.kind.as_str());
-    routes.iter().find(|route| route.terms.kind.as_str() == name).ok_or_else(|| {
+    let names = || routes.iter().map(CheckedRoute::name);
+    routes.iter().find(|route| route.name() == name).ok_or_else(|| {
         let hint = suggestion(name, names()).map_or_else(
             || match names().collect::<Vec<_>>().join(", ") {
                 none if none.is_empty() => "the configuration has no [[route]]; name its file with --config".to_owned(),
@@ -138,7 +139,7 @@ fn address(context: &Context, url: Option<&str>) -> Result<String> {
     }
 }
 
-fn path(route: &DeclaredRoute, given: Option<String>) -> Result<String> {
+fn path(route: &CheckedRoute, given: Option<String>) -> Result<String> {
     given.or_else(|| route.pattern.only_path()).ok_or_else(|| {
         Error::new(REQUEST_INVALID, "the route takes several paths").hint("say with --path which one is tried")
     })
@@ -168,12 +169,14 @@ fn body(given: &str) -> Result<Bytes> {
 }
 
 /// What the route's declaration says of its answers.
-fn judged(route: &DeclaredRoute) -> Route {
-    let reused = route.reused.clone().unwrap_or((422, None));
+fn judged(route: &CheckedRoute) -> Route {
+    let guard = &route.declared.guard;
+    let anonymous = route.declared.forward.caller == Some(CallerDeclaration::Anonymous);
     Route {
-        reused: (reused.0, reused.1.unwrap_or_else(|| IDEMPOTENCY_KEY_REUSED.as_str().to_owned())),
-        answer_bytes_max: route.answer_bytes_max,
-        hides: route.caller == DeclaredCaller::Anonymous && !route.anonymous_replay,
+        reused: (guard.reused.status, guard.reused.code.as_str().to_owned()),
+        answer_bytes_max: guard.answer_bytes_max,
+        replay_status: guard.replay_status,
+        hides: anonymous && !guard.anonymous_replay,
     }
 }
 

@@ -33,16 +33,19 @@ enum IncidentsVerb {
     Groups,
     /// List incidents, newest first
     List {
+        /// About this kind of subject: operation, dependency, …
+        #[arg(long)]
+        subject: Option<String>,
         /// Of this kind
         #[arg(long)]
         kind: Option<String>,
         /// Of this cause
         #[arg(long)]
         group: Option<String>,
-        /// Also those that are closed
+        /// Also list closed ones
         #[arg(long)]
         closed: bool,
-        /// At most so many
+        /// How many are listed at most
         #[arg(long, default_value_t = 50)]
         limit: usize,
     },
@@ -51,7 +54,7 @@ enum IncidentsVerb {
         /// Its id inc_…
         incident: String,
     },
-    /// Say what was found out
+    /// Record what was found out
     Resolve(ResolveArgs),
     /// Let it be attempted again; only where nothing took hold
     Retry(VerbArgs),
@@ -63,7 +66,7 @@ enum IncidentsVerb {
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("found").required(true).args(["took_hold", "did_not_happen", "failed"]))]
 struct ResolveArgs {
-    /// It took hold; where the proof lies
+    /// It took hold; where the proof is
     #[arg(long, value_name = "REFERENCE")]
     took_hold: Option<String>,
     /// With --took-hold: what duplicates are answered with, as JSON
@@ -98,7 +101,7 @@ struct VerbArgs {
     /// Only say what would happen; nothing is changed
     #[arg(long)]
     dry_run: bool,
-    /// Why; kept in the timeline with who
+    /// Why; kept in the timeline with your name
     #[arg(long)]
     why: String,
 }
@@ -112,11 +115,12 @@ pub(crate) async fn incidents(context: &Context, args: IncidentsArgs) -> Result<
     }
     match args.verb.unwrap_or(IncidentsVerb::Groups) {
         IncidentsVerb::Groups => print_groups(context, &client).await,
-        IncidentsVerb::List { kind, group, closed, limit } => {
+        IncidentsVerb::List { subject, kind, group, closed, limit } => {
             let mut path = format!("/v1/incidents?limit={limit}&closed={closed}");
-            for (name, value) in [("kind", kind), ("group", group)] {
+            let subject = subject.map(|subject| subject.to_uppercase());
+            for (name, value) in [("subject", subject), ("kind", kind), ("group", group)] {
                 if let Some(value) = value {
-                    path = format!("{path}&{name}={}", crate::question::encoded(&value));
+                    path = format!("{path}&{name}={}", crate::reconcile_http::encoded(&value));
                 }
             }
             print_list(context, &client, &path).await
@@ -138,22 +142,23 @@ async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let groups = found["groups"].as_array().cloned().unwrap_or_default();
-    let open: u64 = groups.iter().filter_map(|group| group["operations"].as_u64()).sum();
+    let open: u64 = groups.iter().filter_map(|group| group["incidents"].as_u64()).sum();
     if open == 0 {
         say_line!("no open incidents");
         return Ok(ExitCode::SUCCESS);
     }
     say_line!("{open} open · {}", count(groups.len() as u64, "group", "groups"));
     for (index, group) in groups.iter().enumerate() {
-        let operations = group["operations"].as_u64().unwrap_or(0);
+        let incidents = group["incidents"].as_u64().unwrap_or(0);
+        let subject = subject(&group["head"]);
         let since = short_time(group["firstSeen"].as_str().unwrap_or("-"));
         let told = match group["head"]["id"].as_str().filter(|_| index < STORIES_MAX) {
             Some(head) => client.get(&path_of(head)).await?,
             None => group["head"].clone(),
         };
-        say_line!("\n{} · {} since {since}", heading(&told), count(operations, "operation", "operations"));
+        say_line!("\n{} · {} since {since}", heading(&told), count(incidents, &subject, &plural(&subject)));
         let key = group["key"].as_str().unwrap_or("-");
-        say!("{}", note(context, &told, &if operations == 1 { id_of(&told) } else { format!("--group '{key}'") }));
+        say!("{}", summary(context, &told, &if incidents == 1 { id_of(&told) } else { format!("--group '{key}'") }));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -162,7 +167,7 @@ async fn print_groups(context: &Context, client: &Client) -> Result<ExitCode> {
 const STORIES_MAX: usize = 10;
 
 fn path_of(incident: &str) -> String {
-    format!("/v1/incidents/{}", crate::question::encoded(incident))
+    format!("/v1/incidents/{}", crate::reconcile_http::encoded(incident))
 }
 
 fn id_of(incident: &Value) -> String {
@@ -173,11 +178,12 @@ fn id_of(incident: &Value) -> String {
 fn heading(incident: &Value) -> String {
     let text = |name: &str| incident[name].as_str().unwrap_or("-");
     let about = incident["dependency"].as_str().unwrap_or_else(|| text("kind"));
-    format!("{about} · {} · effect {}", text("errorCode"), text("sideEffectStatus"))
+    let effect = incident["sideEffectStatus"].as_str().map_or_else(String::new, |effect| format!(" · effect {effect}"));
+    format!("{about} · {}{effect}", text("errorCode"))
 }
 
 /// An incident as a colleague would put it: which operation, what happened, what to do.
-fn note(context: &Context, incident: &Value, which: &str) -> String {
+fn summary(context: &Context, incident: &Value, which: &str) -> String {
     let text = |name: &str| incident[name].as_str().unwrap_or("-");
     let safe = incident["safeToRetry"] == true;
     let verb = if safe {
@@ -187,7 +193,11 @@ fn note(context: &Context, incident: &Value, which: &str) -> String {
         format!("{resolve} --took-hold REF | --did-not-happen | --failed CODE  --why …")
     };
     let runbook = text("runbook").rsplit('/').next().unwrap_or("-");
-    let mut lines = vec![("operation", format!("{} ({})", text("operationId"), text("kind")))];
+    let subject = subject(incident);
+    let mut lines = vec![match incident["operationId"].as_str() {
+        Some(id) => ("operation", format!("{id} ({})", text("kind"))),
+        None => (&*subject, text("subjectId").to_owned()),
+    }];
     if let Some(key) = incident["businessKey"].as_str() {
         lines.push(("business key", key.to_owned()));
     }
@@ -199,9 +209,13 @@ fn note(context: &Context, incident: &Value, which: &str) -> String {
     }
     if incident["closedAt"].is_null() {
         lines.push(("check first", text("firstCheck").to_owned()));
-        lines.push(("retry safe", if safe { "yes" } else { "no" }.to_owned()));
+        if incident["operationId"].is_string() {
+            lines.push(("retry safe", if safe { "yes" } else { "no" }.to_owned()));
+        }
         lines.push(("then", text("suggestedAction").to_owned()));
-        lines.push(("with", verb));
+        if incident["operationId"].is_string() {
+            lines.push(("with", verb));
+        }
     } else {
         lines.push(("closed", format!("{} by {}", short_time(text("closedAt")), text("closedBy"))));
     }
@@ -211,6 +225,15 @@ fn note(context: &Context, incident: &Value, which: &str) -> String {
         format!("  {name:<13} {value}\n")
     };
     lines.into_iter().map(shown).collect()
+}
+
+/// The word for what an incident is about.
+fn subject(incident: &Value) -> String {
+    incident["subject"].as_str().unwrap_or("operation").to_lowercase()
+}
+
+fn plural(word: &str) -> String {
+    word.strip_suffix('y').map_or_else(|| format!("{word}s"), |stem| format!("{stem}ies"))
 }
 
 /// How old something is, in words.
@@ -242,11 +265,12 @@ async fn print_list(context: &Context, client: &Client, path: &str) -> Result<Ex
             text(item, "errorCode"),
             text(item, "sideEffectStatus"),
             if item["safeToRetry"] == true { "yes".to_owned() } else { "no".to_owned() },
+            text(item, "subject").to_lowercase(),
             text(item, "kind"),
-            text(item, "operationId"),
+            item["operationId"].as_str().or_else(|| item["subjectId"].as_str()).unwrap_or("-").to_owned(),
         ]
     });
-    say!("{}", table(["incident", "last seen (UTC)", "code", "effect", "retry safe", "kind", "operation"], rows));
+    say!("{}", table(["incident", "last seen (UTC)", "code", "effect", "retry safe", "about", "kind", "id"], rows));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -257,7 +281,7 @@ async fn print_one(context: &Context, client: &Client, incident: &str) -> Result
         return Ok(ExitCode::SUCCESS);
     }
     say_line!("{} · {}", id_of(&found), heading(&found));
-    say_line!("{}", note(context, &found, &id_of(&found)));
+    say_line!("{}", summary(context, &found, &id_of(&found)));
     let told = |name: &String| TOLD.contains(&name.as_str());
     for (name, value) in found.as_object().into_iter().flatten().filter(|(name, value)| !value.is_null() && !told(name))
     {
@@ -267,10 +291,12 @@ async fn print_one(context: &Context, client: &Client, incident: &str) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-/// What [`note`] says already.
-const TOLD: [&str; 12] = [
+/// What [`summary`] says already.
+const TOLD: [&str; 14] = [
     "id",
     "operationId",
+    "subjectId",
+    "subject",
     "businessKey",
     "ageSeconds",
     "message",
@@ -288,7 +314,7 @@ impl ResolveArgs {
         if let Some(reference) = &self.took_hold {
             let result: Option<Value> =
                 self.result.as_deref().map(serde_json::from_str).transpose().map_err(|cause| {
-                    Error::new(REQUEST_INVALID, format!("--result is no JSON: {cause}"))
+                    Error::new(REQUEST_INVALID, format!("--result is not JSON: {cause}"))
                         .hint("quote it for the shell: '{\"id\": 1}'")
                 })?;
             return Ok(json!({ "tookHold": { "reference": reference, "result": result } }));
@@ -304,7 +330,7 @@ async fn settle(context: &Context, client: &Client, verb: &str, args: &VerbArgs,
     body["why"] = json!(args.why);
     body["dryRun"] = json!(args.dry_run);
     if let Some(incident) = &args.incident {
-        let path = format!("/v1/incidents/{}/{verb}", crate::question::encoded(incident));
+        let path = format!("/v1/incidents/{}/{verb}", crate::reconcile_http::encoded(incident));
         let answer: Value = client.post(&path, &body).await?;
         return Ok(print_answer(context, client, answer));
     }

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::app::{App, Opener};
 use crate::cli::Context;
 use crate::database::{Creation, Database};
-use crate::exit::note;
+use crate::exit::inform;
 use crate::table::{print_json_of, say_line};
 
 /// How far to go.
@@ -20,7 +20,7 @@ pub(crate) struct MigrateArgs {
     /// Only say what would be done
     #[arg(long)]
     dry_run: bool,
-    /// Make a new ledger also in a file or schema that holds tables of others
+    /// Create a ledger even in a file or schema that holds other tables
     #[arg(long)]
     into_existing: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) async fn migrate(context: &Context, args: &MigrateArgs) -> Result<Exi
         print_json_of(&context.config.ledger(), shown);
         return Ok(ExitCode::SUCCESS);
     }
-    note(&format!("ledger {}", context.config.ledger()));
+    inform(&format!("ledger {}", context.config.ledger()));
     if missing.is_empty() {
         say_line!("{} is up to date", database);
     }

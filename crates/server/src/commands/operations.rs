@@ -29,7 +29,7 @@ pub(crate) struct OperationsArgs {
 enum OperationsVerb {
     /// List operations, newest first (the default)
     List(ListArgs),
-    /// Tell the story of one
+    /// Show one operation and its timeline
     Show(OneArgs),
     /// Print the recorded result of one; the timeline says who read it
     Result(OneArgs),
@@ -59,10 +59,10 @@ struct ListArgs {
     /// Created before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// At most so many
+    /// How many are listed at most
     #[arg(long, default_value_t = 50)]
     limit: usize,
-    /// Go on where the part before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "NEXT")]
     after: Option<i64>,
 }
@@ -72,7 +72,7 @@ struct ListArgs {
 struct OneArgs {
     /// Its id, or its reference op_…
     id: String,
-    /// Its kind, where several kinds have an operation of this id
+    /// Its kind, if several kinds have an operation with this id
     #[arg(long)]
     kind: Option<String>,
 }
@@ -133,7 +133,7 @@ impl ListArgs {
         ];
         let mut path = format!("/v1/operations?limit={}", self.limit);
         for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?))) {
-            path = format!("{path}&{name}={}", crate::question::encoded(value));
+            path = format!("{path}&{name}={}", crate::reconcile_http::encoded(value));
         }
         if let Some(after) = self.after {
             path = format!("{path}&after={after}");
@@ -147,9 +147,9 @@ pub(crate) async fn reference(client: &Client, id: &str, kind: Option<&str>) -> 
     if id.starts_with("op_") {
         return Ok(id.to_owned());
     }
-    let mut path = format!("/v1/operations?id={}", crate::question::encoded(id));
+    let mut path = format!("/v1/operations?id={}", crate::reconcile_http::encoded(id));
     if let Some(kind) = kind {
-        path = format!("{path}&kind={}", crate::question::encoded(kind));
+        path = format!("{path}&kind={}", crate::reconcile_http::encoded(kind));
     }
     let found: Value = client.get(&path).await?;
     let items = found["items"].as_array().cloned().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use onefold_core::error::REQUEST_INVALID;
-use onefold_core::ports::Archive;
+use onefold_core::port::Archive;
 use onefold_core::{Error, Result};
 use onefold_runtime::FileArchive;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::app::{App, Opener};
 use crate::cli::Context;
 use crate::client::Client;
 use crate::database::Creation;
-use crate::exit::note;
+use crate::exit::inform;
 use crate::table::{count, print_json_of, say_line};
 
 /// What is deleted, and where it goes.
@@ -39,7 +39,7 @@ pub(crate) async fn prune(context: &Context, args: &PruneArgs) -> Result<ExitCod
         print_json_of(&ledger, pruned);
         return Ok(ExitCode::SUCCESS);
     }
-    note(&format!("ledger {ledger}"));
+    inform(&format!("ledger {ledger}"));
     let would = if args.dry_run { "would forget" } else { "forgot" };
     let forgotten = pruned["operations"].as_u64().unwrap_or(0);
     let operations = count(forgotten, "operation", "operations");
@@ -48,7 +48,7 @@ pub(crate) async fn prune(context: &Context, args: &PruneArgs) -> Result<ExitCod
         say_line!("a duplicate of a forgotten operation is performed again");
     }
     if pruned["more"] == true {
-        say_line!("there are more; only so many are counted");
+        say_line!("there are more than this command counts");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use onefold_core::Result;
-use onefold_core::persistence::backup::Existing;
+use onefold_core::backup::ExistingLedger;
 
 use super::backup::tell;
 use crate::cli::Context;
@@ -26,7 +26,7 @@ pub(crate) struct RestoreArgs {
 
 pub(crate) async fn restore(context: &Context, args: &RestoreArgs) -> Result<ExitCode> {
     context.config.refuse_server("run it where the database is")?;
-    let existing = if args.replace { Existing::Replace } else { Existing::Keep };
+    let existing = if args.replace { ExistingLedger::Replace } else { ExistingLedger::Keep };
     let restored = Database::restore(&context.config, &args.file, existing).await?;
     tell(context, "restore", &args.file, &restored);
     if !context.json {

@@ -25,13 +25,13 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::cli::Context;
-use crate::exit::{Exit, complain, note};
+use crate::exit::{Exit, complain, inform};
 use crate::outcome_file::RecordVerb;
 use crate::table::ago;
 use args::Order;
-use command::{Ended, Running};
-use kept::Kept;
-use ledger::{Claimed, Grant, Report, RunLedger, Standing};
+use command::{CommandExit, RunningCommand};
+use kept::CommandOutput;
+use ledger::{Grant, OperationState, Report, RunClaim, RunLedger};
 use signals::Signals;
 
 pub(crate) use args::RunArgs;
@@ -49,18 +49,18 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
         // Right before the claim: this is what the deadline is measured from.
         let asked = Instant::now();
         match ledger.claim(&order.claim, &mut signals).await? {
-            Claimed::Granted(grant) => {
+            RunClaim::Granted(grant) => {
                 let run = Run { context, args: &args, order, grant };
                 return Box::pin(run.perform(ledger, asked, signals)).await;
             }
-            Claimed::Replay(outcome) => return replay(&outcome, &context.config.ledger_named()),
-            Claimed::Later { why, wait, code } => {
+            RunClaim::Replay(outcome) => return replay(&outcome, &context.config.ledger_named()),
+            RunClaim::Later { why, wait, code } => {
                 if order.patience.is_some_and(|patience| began.elapsed() >= patience) {
-                    note(&format!("{why}; nothing was run (ledger {})", context.config.ledger_named()));
+                    inform(&format!("{why}; nothing was run (ledger {})", context.config.ledger_named()));
                     return Ok(code.into());
                 }
                 if !told {
-                    note(&format!("{why}; waiting (ledger {})", context.config.ledger_named()));
+                    inform(&format!("{why}; waiting (ledger {})", context.config.ledger_named()));
                     told = true;
                 }
                 tokio::select! {
@@ -68,25 +68,25 @@ pub(crate) async fn run(context: &Context, args: RunArgs) -> Result<ExitCode> {
                     signal = signals.next() => return Ok(stopped(signal)),
                 }
             }
-            Claimed::Conflict => {
-                note(&format!("the id {:?} was used for another command line; nothing was run", args.id));
+            RunClaim::Conflict => {
+                inform(&format!("the id {:?} was used for another command line; nothing was run", args.id));
                 let show = context.command(&format!("operations show {}", args.id));
-                note(&format!("use another id for another command ({show})"));
-                note(&format!("ledger {}", context.config.ledger_named()));
+                inform(&format!("use another id for another command ({show})"));
+                inform(&format!("ledger {}", context.config.ledger_named()));
                 return Ok(Exit::BadData.into());
             }
-            Claimed::Unknown { since, incident } => {
+            RunClaim::Unknown { since, incident } => {
                 unknown_note(context, &args.id, Some(&since), incident.as_deref());
                 return Ok(Exit::Unknown.into());
             }
-            Claimed::Stopped(signal) => return Ok(stopped(signal)),
+            RunClaim::Stopped(signal) => return Ok(stopped(signal)),
         }
     }
 }
 
 /// A signal came while nothing ran.
 fn stopped(signal: Signal) -> ExitCode {
-    note(&format!("signal {}; nothing was run", signal.as_raw()));
+    inform(&format!("signal {}; nothing was run", signal.as_raw()));
     ExitCode::from(u8::try_from(128 + signal.as_raw()).unwrap_or(u8::MAX))
 }
 
@@ -112,7 +112,7 @@ impl Run<'_> {
                 return Err(error);
             }
         };
-        let running = match Running::start(&args.command, &grant.variables(&args.id)) {
+        let running = match RunningCommand::start(&args.command, &grant.variables(&args.id)) {
             Ok(running) => running,
             Err(cause) => {
                 ledger.release(grant, place, &mut signals).await?;
@@ -125,7 +125,7 @@ impl Run<'_> {
         let over = running.until(asked + grant.deadline_in, &mut signals).await;
         heartbeat.abort();
         if over.kept.is_cut() {
-            note("the output is longer than what is kept of it: a duplicate gets its beginning");
+            inform("the output is longer than what is kept of it: a duplicate gets its beginning");
         }
         let report = self.report(over.ended, &over.kept);
         let standing = ledger.record(grant, &report, place, &mut signals).await?;
@@ -141,13 +141,13 @@ impl Run<'_> {
     }
 
     /// What is recorded.
-    fn report(&self, ended: Ended, kept: &Kept) -> Report {
+    fn report(&self, ended: CommandExit, kept: &CommandOutput) -> Report {
         let unknown = |code: &str, category: Category, detail: String| {
             Report::brief(RecordVerb::Unknown, json!({ "code": code, "category": category, "detail": detail }))
         };
         let code = match ended {
-            Ended::Code(code) => code,
-            Ended::Killed(_) | Ended::DeadlinePassed => {
+            CommandExit::Code(code) => code,
+            CommandExit::Killed(_) | CommandExit::DeadlinePassed => {
                 return unknown(COMMAND_KILLED.as_str(), Category::CommandKilled, told(ended));
             }
         };
@@ -173,46 +173,46 @@ impl Run<'_> {
             "code": COMMAND_FAILED.as_str(),
             "category": if used_up { "ATTEMPTS_EXHAUSTED" } else { "UNEXPECTED" },
             "final": used_up,
-            "detail": told(Ended::Code(code)),
+            "detail": told(CommandExit::Code(code)),
             "retryAfterSeconds": self.order.backoff_seconds(),
         })
     }
 
     /// Says what is not said by the exit code alone, which it answers with.
-    fn tell(&self, ended: Ended, standing: &Standing) -> ExitCode {
-        if let Ended::Code(code) = ended
+    fn tell(&self, ended: CommandExit, standing: &OperationState) -> ExitCode {
+        if let CommandExit::Code(code) = ended
             && self.order.meaning(code) != ExitMeaning::Unknown
         {
             return ExitCode::from(code);
         }
-        note(&told(ended));
+        inform(&told(ended));
         if standing.status == "UNKNOWN" {
             unknown_note(self.context, &self.args.id, None, standing.incident.as_deref());
-            if matches!(ended, Ended::Code(_)) {
-                note(
+            if matches!(ended, CommandExit::Code(_)) {
+                inform(
                     "an exit code says nothing about the effect; where it does, say so with --not-applied-exit or --final-exit",
                 );
             }
         } else {
-            note("its policy allows another attempt: run it again");
+            inform("its policy allows another attempt: run it again");
         }
         Exit::Unknown.into()
     }
 }
 
 /// A report with the command's output, which is left out where there is no room for it.
-fn with_output(what: RecordVerb, body: Value, kept: &Kept, code: u8) -> Report {
+fn with_output(what: RecordVerb, body: Value, kept: &CommandOutput, code: u8) -> Report {
     let mut whole = body.clone();
     whole["result"] = kept.to_json(code);
     Report { what, body: whole, brief: body }
 }
 
 /// How the command ended, in words.
-fn told(ended: Ended) -> String {
+fn told(ended: CommandExit) -> String {
     match ended {
-        Ended::Code(code) => format!("the command ended with exit code {code}"),
-        Ended::Killed(signal) => format!("the command was ended by signal {signal}"),
-        Ended::DeadlinePassed => "the command was ended at its deadline".to_owned(),
+        CommandExit::Code(code) => format!("the command ended with exit code {code}"),
+        CommandExit::Killed(signal) => format!("the command was ended by signal {signal}"),
+        CommandExit::DeadlinePassed => "the command was ended at its deadline".to_owned(),
     }
 }
 
@@ -220,9 +220,9 @@ fn told(ended: Ended) -> String {
 fn replay(outcome: &Value, ledger: &str) -> Result<ExitCode> {
     let when = outcome["completedAt"].as_str().and_then(Timestamp::parse);
     let when = when.map(|then| ago(then, crate::app::now())).unwrap_or_default();
-    let Some(kept) = Kept::from_json(&outcome["result"]) else {
+    let Some(kept) = CommandOutput::from_json(&outcome["result"]) else {
         let status = outcome["status"].as_str().unwrap_or("-");
-        note(&format!("already performed {when}, as {status}; its output is not kept (ledger {ledger})"));
+        inform(&format!("already performed {when}, as {status}; its output is not kept (ledger {ledger})"));
         return Ok(if outcome["status"] == "COMPLETED" { ExitCode::SUCCESS } else { Exit::Refused.into() });
     };
     match kept.replay() {
@@ -230,26 +230,26 @@ fn replay(outcome: &Value, ledger: &str) -> Result<ExitCode> {
         Err(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => {}
         Err(cause) => {
             return Err(Error::new(OUTPUT_NOT_WRITTEN, format!("the recorded output cannot be written: {cause}"))
-                .hint("run it again under the same id, with its output where there is room")
+                .hint("run it again under the same id, with its output where there is space")
                 .caused_by(cause));
         }
     }
-    note(&format!("already performed {when}; output replayed (ledger {ledger})"));
+    inform(&format!("already performed {when}; output replayed (ledger {ledger})"));
     if kept.is_cut() {
-        note("the output was longer than what is kept of it");
+        inform("the output was longer than what is kept of it");
     }
     Ok(ExitCode::from(kept.code))
 }
 
 fn unknown_note(context: &Context, id: &str, since: Option<&str>, incident: Option<&str>) {
     let since = since.map(|since| format!(" since {since}")).unwrap_or_default();
-    note(&format!("nobody knows{since} whether {id:?} took hold; it is not run again until someone says so:"));
+    inform(&format!("it is unknown whether {id:?} took hold{since}; it is not run again until someone says so:"));
     let which = incident.unwrap_or("INCIDENT");
     let resolve = context.command(&format!("incidents resolve {which}"));
     if incident.is_none() {
-        note(&format!("  {}                 shows which incident it is", context.command("incidents list")));
+        inform(&format!("  {}                 shows which incident it is", context.command("incidents list")));
     }
-    note(&format!("  {resolve} --took-hold REFERENCE --why …    it did its work"));
-    note(&format!("  {resolve} --did-not-happen --why …         it may run again"));
-    note(&format!("ledger {}", context.config.ledger_named()));
+    inform(&format!("  {resolve} --took-hold REFERENCE --why …    it did its work"));
+    inform(&format!("  {resolve} --did-not-happen --why …         it may run again"));
+    inform(&format!("ledger {}", context.config.ledger_named()));
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use onefold_core::Result;
 
+use crate::api_server::Server;
 use crate::cli::Context;
 use crate::config::{Config, quoted};
 use crate::database::Creation;
-use crate::serve::Server;
 use crate::table::{say, say_line};
 
 /// What a server can be told.
@@ -39,7 +39,7 @@ pub(crate) struct ServeArgs {
     /// PostgreSQL: connections to the database at most
     #[arg(long, value_name = "COUNT")]
     database_connections: Option<String>,
-    /// How long a stopping server waits for what is under way
+    /// How long a stopping server waits for requests in flight
     #[arg(long, value_name = "DURATION")]
     drain_for: Option<String>,
     /// How often expired leases are looked for
@@ -51,7 +51,7 @@ pub(crate) struct ServeArgs {
     /// A folder that pruned operations are written to first
     #[arg(long, value_name = "FOLDER")]
     archive: Option<String>,
-    /// Make a new ledger also in a file or schema that holds tables of others
+    /// Create a ledger even in a file or schema that holds other tables
     #[arg(long)]
     into_existing: bool,
 }
@@ -80,13 +80,13 @@ pub(crate) async fn serve(context: &Context, args: &ServeArgs) -> Result<ExitCod
     let creation = Creation::by_flag(args.into_existing);
     let server = Server::bind(&context.config, creation, Arc::clone(&context.faults)).await?;
     let url = format!("http://{}", server.address);
-    let gateway = server.gateway.as_ref().map(|gateway| gateway.at.to_string());
+    let gateway = server.gateway.clone();
     if context.json {
         say_line!("{}", started(&context.config, &url, gateway.as_deref()));
     } else {
         say!("{}", welcome(&context.config, &url, gateway.as_deref(), std::io::stdout().is_terminal()));
     }
-    // Whoever started it may be reading through a pipe, or may be gone.
+    // The process that started it may be reading through a pipe, or may be gone.
     let _ = std::io::stdout().flush();
     server.serve().await?;
     Ok(ExitCode::SUCCESS)

@@ -6,14 +6,14 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use onefold_core::error::{REQUEST_INVALID, TOKEN_NOT_FOUND};
 use onefold_core::operation::Tenant;
-use onefold_core::ports::{Share as _, Token};
+use onefold_core::port::{ApiToken, Registry as _};
 use onefold_core::{Error, Result};
 use serde_json::json;
 
 use crate::app::{App, Opener};
 use crate::cli::Context;
 use crate::database::{Creation, Database};
-use crate::exit::note;
+use crate::exit::inform;
 use crate::identity::{Role, first_token, new_secret};
 use crate::table::{print_json_of, say, say_line, short_time, table};
 
@@ -31,20 +31,20 @@ pub(crate) struct TokenArgs {
 enum TokenVerb {
     /// Say where the first token is, and show it on a terminal (the default)
     Show,
-    /// Make a token for someone; it is shown once
+    /// Create a token; it is shown once
     Add {
-        /// Who it is; stands beside every verb they use
+        /// Their name; recorded with every verb they use
         name: String,
         /// What they may do
         #[arg(long)]
         role: Role,
-        /// For whom they act
+        /// The tenant they act for
         #[arg(long, default_value = "default")]
         tenant: String,
     },
     /// List tokens, without their secrets
     List,
-    /// Take a token away
+    /// Remove a token
     Remove {
         /// Whose
         name: String,
@@ -80,12 +80,12 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
     let shaped =
         !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c));
     if !shaped || name == "owner" {
-        return Err(Error::new(REQUEST_INVALID, format!("{name:?} is no name for a token"))
+        return Err(Error::new(REQUEST_INVALID, format!("{name:?} is not a name for a token"))
             .hint("use 1 to 64 ASCII letters, digits and . _ - @, and not `owner`, which is the first token"));
     }
     let app = App::open(&context.config, Opener::Command, Creation::Never).await?;
     let (secret, digest) = new_secret()?;
-    let token = Token {
+    let token = ApiToken {
         name: name.into(),
         role: role.as_str().into(),
         tenant: Tenant::parse(tenant)?,
@@ -100,8 +100,8 @@ async fn add(context: &Context, name: &str, role: Role, tenant: &str) -> Result<
         );
     } else {
         say_line!("{secret}");
-        note(&format!("{name} is {}; this token is shown once, the database keeps its digest", role.as_str()));
-        note(&format!("ledger {}", context.config.ledger()));
+        inform(&format!("{name} is {}; this token is shown once, the database keeps its digest", role.as_str()));
+        inform(&format!("ledger {}", context.config.ledger()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -125,7 +125,7 @@ async fn list(context: &Context) -> Result<ExitCode> {
         print_json_of(&context.config.ledger(), json!({ "tokens": tokens }));
         return Ok(ExitCode::SUCCESS);
     }
-    note(&format!("ledger {ledger}"));
+    inform(&format!("ledger {ledger}"));
     let rows = tokens.iter().map(|token| {
         let created = short_time(&token.created_at.to_string());
         [token.name.to_string(), token.role.to_string(), token.tenant.to_string(), created]
@@ -143,8 +143,8 @@ async fn remove(context: &Context, name: String) -> Result<ExitCode> {
     if context.json {
         print_json_of(&context.config.ledger(), json!({ "removed": name }));
     } else {
-        note(&format!("ledger {}", context.config.ledger()));
-        say_line!("{name} is not let in any more");
+        inform(&format!("ledger {}", context.config.ledger()));
+        say_line!("the token of {name} is removed");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -25,7 +25,7 @@ const OPEN: [&str; 9] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "host", 
 /// Parameters that it knows, and that may hold a secret.
 const CLOSED: [&str; 2] = ["password", "options"];
 
-/// What stands for an address that cannot be told apart from its password.
+/// Shown in place of an address that cannot be told apart from its password.
 const NOT_SHOWN: &str = "postgres://(not shown)";
 
 impl Address {
@@ -43,7 +43,7 @@ impl Address {
                 let path = text.strip_prefix("sqlite:").unwrap_or(text);
                 let path = path.strip_prefix("//").unwrap_or(path);
                 if path.is_empty() || path == ":memory:" {
-                    let what = format!("{origin}: {text:?} is no file; what is in memory is lost");
+                    let what = format!("{origin}: {text:?} is not a file; what is in memory is lost");
                     return wrong(what, "name a file, such as sqlite:onefold.db");
                 }
                 Ok(Self::Sqlite(PathBuf::from(path)))

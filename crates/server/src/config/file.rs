@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onefold_core::declare::{self, DeclaredKind, Place, suggestion};
+use onefold_config::{DeclaredKind, DependencyDeclaration, NotifyDeclaration, SourceText, suggestion};
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 use serde_spanned::Spanned;
@@ -11,7 +11,6 @@ use serde_spanned::Spanned;
 use super::address::starred;
 use super::keys::{KEYS, Key};
 use crate::gateway::DeclaredGateway;
-use crate::notify::DeclaredNotify;
 
 /// Bytes a configuration file may have.
 const BYTES_MAX: u64 = 1024 * 1024;
@@ -19,7 +18,7 @@ const BYTES_MAX: u64 = 1024 * 1024;
 /// What a file declares in tables.
 const TABLES: [&str; 5] = ["kind", "route", "gateway", "dependency", "notify"];
 
-/// A value of the file, and where it stands.
+/// A value of the file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FileValue {
     pub(super) name: &'static str,
@@ -32,10 +31,12 @@ pub(super) struct FileValue {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declared {
     pub(crate) kinds: Vec<DeclaredKind>,
+    /// What is called outside, by name.
+    pub(crate) dependencies: BTreeMap<String, DependencyDeclaration>,
     /// The gateway, where the file has routes.
     pub(crate) gateway: Option<DeclaredGateway>,
     /// Who is told of incidents.
-    pub(crate) notify: Option<DeclaredNotify>,
+    pub(crate) notify: Option<NotifyDeclaration>,
 }
 
 /// The values of a file, and what it declares.
@@ -49,14 +50,20 @@ pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Declared)> {
         return Err(Error::new(CONFIGURATION_INVALID, format!("{file} is larger than {BYTES_MAX} bytes")));
     }
     let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    read_text(&file, &text)
+}
+
+/// The values of a file's text, and what it declares.
+pub(super) fn read_text(file: &str, text: &str) -> Result<(Vec<FileValue>, Declared)> {
     let declared = || -> Result<Declared> {
         Ok(Declared {
-            kinds: declare::kinds(&file, &text)?,
-            gateway: crate::gateway::read(&file, &text)?,
-            notify: crate::notify::read(&file, &text)?,
+            kinds: onefold_config::kinds(file, text)?,
+            dependencies: onefold_config::dependencies(file, text)?,
+            gateway: crate::gateway::read(file, text)?,
+            notify: onefold_config::notify(file, text)?,
         })
     };
-    let read = values(&file, &text).and_then(|values| Ok((values, declared()?)));
+    let read = values(file, text).and_then(|values| Ok((values, declared()?)));
     read.map_err(|error| without_secrets(&error))
 }
 
@@ -67,10 +74,10 @@ fn without_secrets(error: &Error) -> Error {
 }
 
 pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
-    let place = Place::new(file, text);
+    let place = SourceText::new(file, text);
     let table: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(text).map_err(|cause| {
         Error::new(CONFIGURATION_INVALID, place.show(cause.span().unwrap_or(0..0), cause.message()))
-            .hint("mend this line; the file is TOML")
+            .hint("fix this line; the file is TOML")
     })?;
     let line = |name: &Spanned<String>| text[..name.span().start].matches('\n').count() + 1;
     let mut values = Vec::new();
@@ -83,7 +90,7 @@ pub(super) fn values(file: &str, text: &str) -> Result<Vec<FileValue>> {
         let key = match Key::find(name.get_ref()) {
             Some(key) if key.secret => {
                 // Without its line: what is refused here would be repeated in a log.
-                let what = format!("{file}:{}: a secret does not belong into a configuration file", line(name));
+                let what = format!("{file}:{}: a secret does not belong in a configuration file", line(name));
                 let hint = format!("set {} in the environment, or write the token to token_file", key.variable());
                 return Err(Error::new(CONFIGURATION_INVALID, what).hint(hint));
             }

@@ -5,7 +5,7 @@
 pub(crate) struct Key {
     /// Its name in the file; the variable is `ONEFOLD_` and the name in capitals, the flag `--` with dashes.
     pub(crate) name: &'static str,
-    /// What holds when nobody sets it; empty for nothing.
+    /// The default; empty for nothing.
     pub(crate) default: &'static str,
     /// What it is.
     pub(crate) about: &'static str,
@@ -32,7 +32,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("server", "", "a running server that the commands speak to; empty looks for one beside the database"),
     key("token_file", "", "where the first token is; empty is in data_dir"),
     Key { name: "token", default: "", about: "the first token itself; environment only", secret: true },
-    key("hosts", "", "names that clients may call the server by, beside its address"),
+    key("hosts", "", "names that clients may call the server by, besides its address"),
     key("log", "info", "how much is logged: error, warn, info, debug, or per module"),
     key("log_format", "text", "text or json"),
     key(
@@ -44,10 +44,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("body_bytes_max", "8388608", "bytes a request body may have"),
     key("connections_max", "1024", "connections at once; more wait"),
     key("headers_within", "10s", "how long the head of a request may take; HTTP/1.1 waits as long for the next one"),
-    key("idle_for", "2m", "how long a connection stays open without a request under way"),
-    key("stalled_for", "30s", "how long a client may take nothing of the answers that wait for it"),
-    key("connection_for", "1h", "how long a connection takes requests; those under way have a minute more"),
-    key("drain_for", "30s", "how long a stopping server waits for what is under way"),
+    key("idle_for", "2m", "how long a connection stays open without a request in flight"),
+    key("stalled_for", "30s", "how long a client may stop reading its responses"),
+    key("connection_for", "1h", "how long a connection takes requests; those in flight have a minute more"),
+    key("drain_for", "30s", "how long a stopping server waits for requests in flight"),
     key("sweep_every", "5s", "how often expired leases are looked for"),
     key("prune_every", "1h", "how often retention is applied"),
     key("archive", "", "a folder that pruned operations are written to first"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use onefold_core::declare::suggestion;
+use onefold_config::suggestion;
 use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 
@@ -20,7 +20,7 @@ const CONFIG: &str = "ONEFOLD_CONFIG";
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Nobody set it.
+    /// It is not set.
     Default,
     /// `file:line`.
     File(String),
@@ -70,7 +70,7 @@ impl Layers {
             None => search::find(&here(), rustix::process::getuid().as_raw())?,
         };
         let base = found.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
-        // What nobody sets is beside the file as well: one ledger for every folder below it.
+        // A default path is beside the file as well: one ledger for every folder below it.
         for name in PATHS {
             if let Some((value, _)) = values.get_mut(name) {
                 *value = in_folder(&base, value);
@@ -103,6 +103,12 @@ impl Layers {
             Some((name.into_string().ok()?, value.into_string().ok()?)).filter(|(name, _)| name.starts_with("ONEFOLD_"))
         };
         std::env::vars_os().filter_map(ours).collect()
+    }
+
+    /// The keys whose values differ.
+    pub(super) fn changed(&self, other: &Self) -> Vec<&'static str> {
+        let differs = |name: &&'static str| self.text(name) != other.text(name);
+        self.values.keys().copied().filter(differs).collect()
     }
 
     /// The configuration file's folder; empty for this folder, or where there is no file.
@@ -171,7 +177,7 @@ const GIVEN_TO_COMMANDS: [&str; 5] =
 /// Keys whose values are places in the file system.
 const PATHS: [&str; 5] = ["database", "data_dir", "token_file", "archive", "gateway_listen"];
 
-/// A relative path as it is seen from `folder`; whatever is no relative path stays as it is.
+/// A relative path as it is seen from `folder`; whatever is not a relative path stays as it is.
 fn in_folder(folder: &Path, value: &str) -> String {
     let (scheme, path) = match value.split_once(':') {
         Some((scheme @ ("sqlite" | "unix"), path)) => (scheme, path.strip_prefix("//").unwrap_or(path)),

@@ -11,7 +11,7 @@ const NAME: &str = "onefold.toml";
 
 /// The file that counts for `folder`: as a bare name where it is in it, else with its whole path.
 ///
-/// One above it must belong to this user or to root: whoever may write to a folder that all share, such as the one for
+/// One above it must belong to this user or to root: anyone who may write to a shared folder, such as the one for
 /// temporary files, must not decide which ledger others use.
 pub(super) fn find(folder: &Path, user: u32) -> Result<Option<PathBuf>> {
     if folder.join(NAME).is_file() {
@@ -53,9 +53,14 @@ mod tests {
         std::fs::create_dir_all(&deep).unwrap();
         let file = folder.path().join("onefold.toml");
         std::fs::write(&file, "").unwrap();
+        if rustix::process::geteuid().is_root() {
+            // Root's files count for everyone, so this one is given away.
+            assert_eq!(find(&deep, 1).unwrap(), Some(file.clone()));
+            std::os::unix::fs::chown(&file, Some(1), None).unwrap();
+        }
         let owner = file.metadata().unwrap().uid();
-        let found = find(&deep, owner + 1);
-        // Root's files count for everyone.
-        assert_eq!(found.is_err(), owner != 0, "{found:?}");
+        assert_eq!(find(&deep, owner).unwrap(), Some(file));
+        let refused = find(&deep, owner + 1).unwrap_err();
+        assert_eq!(refused.code(), CONFIGURATION_INVALID, "{refused}");
     }
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onefold_core::backup::{BackupSummary, ExistingLedger, TableRows};
 use onefold_core::error::UNEXPECTED;
-use onefold_core::persistence::backup::{BackupSummary, Existing, TableRows};
 use onefold_core::{Error, Result};
 use onefold_postgres::Postgres;
-use onefold_sqlite::{BackupReader, BackupWriter, Progress, Sqlite};
+use onefold_sqlite::{BackupProgress, BackupReader, BackupWriter, Sqlite};
 use tokio::sync::mpsc;
 
 use super::{Database, at_start, postgres_options, sqlite_options};
@@ -19,7 +19,12 @@ const PARTS: usize = 4;
 
 impl Database {
     /// Copies the ledger into a file while it is used.
-    pub(crate) async fn backup(&self, file: &Path, existing: Existing, progress: Progress) -> Result<BackupSummary> {
+    pub(crate) async fn backup(
+        &self,
+        file: &Path,
+        existing: ExistingLedger,
+        progress: BackupProgress,
+    ) -> Result<BackupSummary> {
         match self {
             Self::Sqlite(store) => store.backup(file, existing, progress).await,
             Self::Postgres(store) => export(store, file, existing, progress).await,
@@ -27,7 +32,7 @@ impl Database {
     }
 
     /// Puts a backup where the configured database is.
-    pub(crate) async fn restore(config: &Config, file: &Path, existing: Existing) -> Result<BackupSummary> {
+    pub(crate) async fn restore(config: &Config, file: &Path, existing: ExistingLedger) -> Result<BackupSummary> {
         match &config.database {
             Address::Sqlite(path) => Sqlite::restore(file, path, sqlite_options(), existing).await,
             Address::Postgres(url) => {
@@ -37,7 +42,12 @@ impl Database {
     }
 }
 
-async fn export(store: &Postgres, file: &Path, existing: Existing, progress: Progress) -> Result<BackupSummary> {
+async fn export(
+    store: &Postgres,
+    file: &Path,
+    existing: ExistingLedger,
+    progress: BackupProgress,
+) -> Result<BackupSummary> {
     let began = now();
     let mut writer = BackupWriter::create(file, existing, began)?;
     let total = store.operations().await?;
@@ -62,9 +72,9 @@ async fn export(store: &Postgres, file: &Path, existing: Existing, progress: Pro
 
 async fn import(
     url: &str,
-    options: onefold_postgres::Options,
+    options: onefold_postgres::PostgresOptions,
     file: &Path,
-    existing: Existing,
+    existing: ExistingLedger,
 ) -> Result<BackupSummary> {
     let path = file.to_owned();
     let reader = blocking(move || BackupReader::open(&path)).await?;

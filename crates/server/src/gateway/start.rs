@@ -3,144 +3,140 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use onefold_core::effect::Terms;
-use onefold_core::error::{CONFIGURATION_INVALID, UNEXPECTED};
+use onefold_config::CallerDeclaration;
+use onefold_core::error::{CONFIGURATION_INVALID, PROGRAMMING_INVARIANT_VIOLATED};
+use onefold_core::port::BoxFuture;
 use onefold_core::{Error, Result};
+use onefold_gateway::{Gateway, Table};
 use onefold_http::ErrorsBase;
-use onefold_http::gateway::{Gateway, ListenAt, Listener, ServerTls, Table};
 use onefold_http::idempotent::Guard;
-use onefold_runtime::Reconciler;
-use tokio::signal::unix::{SignalKind, signal};
+use onefold_http::listen::{ListenAt, Listener, ServerTls};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::build::{self, Callers, Dependencies};
-use super::declare::{DeclaredCaller, DeclaredGateway};
+use super::build::{self, Callers};
+use super::declare::DeclaredGateway;
 use crate::app::App;
 use crate::config::Config;
-use crate::question;
+use crate::part::{DrainStage, Part, PartKinds};
+use crate::reconcile_http;
+
+/// The name of this part.
+pub(crate) const NAME: &str = "gateway";
 
 /// A gateway that listens.
-pub(crate) struct Running {
-    pub(crate) at: ListenAt,
-    stop: watch::Sender<bool>,
-    serving: JoinHandle<()>,
-    reloading: JoinHandle<()>,
-}
-
-/// What a new configuration changes.
-struct Reload {
-    config: Config,
+struct RunningGateway {
     app: Arc<App>,
+    at: ListenAt,
+    /// Where it was told to listen.
+    listen: ListenAt,
     gateway: Arc<Gateway>,
     tls: Option<ServerTls>,
-    dependencies: Dependencies,
     callers: Callers,
+    next: Option<NextConfig>,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<()>,
 }
 
-impl Running {
-    /// Starts the gateway of a configuration that has routes; whatever is wrong is known before anything is served.
-    pub(crate) async fn start(config: &Config, app: &Arc<App>) -> Result<Option<Self>> {
-        let Some(declared) = &config.gateway else { return Ok(None) };
-        closed_by_default(&config.gateway_listen, declared)?;
-        let tls = declared.tls.as_ref().map(ServerTls::read).transpose()?;
-        let dependencies = Dependencies::default().follow(&declared.dependencies);
-        let callers = Callers::default().follow(&declared.routes)?;
-        let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, app)?;
-        warn_of_ways_around(declared);
-        let table = with_error_pages(table, config);
-        for (terms, reconciler) in kinds {
-            app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
-        }
-        let listener = Listener::bind(&config.gateway_listen, tls.clone(), declared.limits).await?;
-        let at = listener.at().clone();
-        let gateway = Arc::new(Gateway::new(table));
-        let hangup = signal(SignalKind::hangup())
-            .map_err(|cause| Error::new(UNEXPECTED, "signals cannot be heard").caused_by(cause))?;
-        let (app, config_now) = (Arc::clone(app), config.clone());
-        let reload = Reload { config: config_now, app, gateway: Arc::clone(&gateway), tls, dependencies, callers };
-        let (stop, mut stopped) = watch::channel(false);
-        let stopped = async move { drop(stopped.wait_for(|stop| *stop).await) };
-        let serving = tokio::spawn(listener.serve(gateway, stopped, config.drain_for));
-        Ok(Some(Self { at, stop, serving, reloading: tokio::spawn(reload.on(hangup)) }))
-    }
-
-    /// Lets what is under way end; connections get `drain_for`.
-    pub(crate) async fn stop(self, drain_for: Duration) {
-        self.reloading.abort();
-        let _ = self.stop.send(true);
-        // A second more than the listener itself waits.
-        let _ = tokio::time::timeout(drain_for + Duration::from_secs(1), self.serving).await;
-    }
+/// What the next configuration says.
+struct NextConfig {
+    table: Table,
+    callers: Callers,
+    tls: Option<ServerTls>,
 }
 
-impl Reload {
-    /// Reads the configuration again on every signal. A broken one changes nothing.
-    async fn on(mut self, mut hangup: tokio::signal::unix::Signal) {
-        while hangup.recv().await.is_some() {
-            match self.again() {
-                Ok(routes) => tracing::info!(routes, "the routes were read again"),
-                Err(error) => tracing::error!(
-                    error_code = error.code().as_str(),
-                    detail = error.detail(),
-                    hint = error.next_step(),
-                    "the configuration is broken; the old routes stay"
-                ),
-            }
-        }
+/// Starts the gateway of a configuration that has routes; whatever is wrong is known before anything is served.
+pub(crate) async fn start(config: &Config, app: &Arc<App>) -> Result<Box<dyn Part>> {
+    let declared = declared(config)?;
+    closed_by_default(&config.gateway_listen, declared)?;
+    let tls = declared.declared.access.tls.as_ref().map(ServerTls::read).transpose()?;
+    let callers = Callers::default().follow(&declared.routes)?;
+    let Ready { table, kinds } = Ready::of(declared, &callers, app)?;
+    warn_of_ways_around(declared);
+    let table = with_error_pages(table, config);
+    for (terms, reconciler) in kinds {
+        app.ledger.declare(Arc::unwrap_or_clone(terms), reconciler)?;
+    }
+    let listen = config.gateway_listen.clone();
+    let listener = Listener::bind(&listen, "--gateway-listen", tls.clone(), declared.declared.limits).await?;
+    let at = listener.at().clone();
+    let gateway = Arc::new(Gateway::new(table));
+    let (stop, mut stopped) = watch::channel(false);
+    let stopped = async move { drop(stopped.wait_for(|stop| *stop).await) };
+    let serving = tokio::spawn(listener.serve(Arc::clone(&gateway).router(), stopped, config.drain_for));
+    Ok(Box::new(RunningGateway { app: Arc::clone(app), at, listen, gateway, tls, callers, next: None, stop, serving }))
+}
+
+fn declared(config: &Config) -> Result<&DeclaredGateway> {
+    config.gateway.as_ref().ok_or_else(|| Error::new(PROGRAMMING_INVARIANT_VIOLATED, "a part without its declaration"))
+}
+
+impl Part for RunningGateway {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
-    fn again(&mut self) -> Result<usize> {
-        let config = self.config.again()?;
-        let Some(declared) = &config.gateway else {
-            return Err(Error::new(CONFIGURATION_INVALID, "the configuration has no [[route]] any more")
-                .hint("stop the server to end its gateway"));
-        };
-        if config.gateway_listen != self.config.gateway_listen {
+    fn stage(&self) -> DrainStage {
+        DrainStage::Listeners
+    }
+
+    fn listens_at(&self) -> Option<String> {
+        Some(self.at.to_string())
+    }
+
+    fn prepare(&mut self, next: &Config) -> Result<PartKinds> {
+        let declared = declared(next)?;
+        if next.gateway_listen != self.listen {
             return Err(Error::new(CONFIGURATION_INVALID, "the gateway's address has changed")
-                .hint("start the server again to listen elsewhere"));
+                .hint("restart the server to listen elsewhere"));
         }
-        closed_by_default(&config.gateway_listen, declared)?;
-        let tls = match (&self.tls, &declared.tls) {
+        closed_by_default(&next.gateway_listen, declared)?;
+        let tls = match (&self.tls, &declared.declared.access.tls) {
             (None, None) => None,
-            (Some(tls), Some(files)) => Some((tls, ServerTls::read(files)?)),
+            (Some(_), Some(files)) => Some(ServerTls::read(files)?),
             (None, Some(_)) | (Some(_), None) => {
                 return Err(Error::new(CONFIGURATION_INVALID, "TLS was added or removed")
-                    .hint("start the server again: clients must be told as well"));
+                    .hint("restart the server: clients must be told as well"));
             }
         };
-        let routes = declared.routes.len();
-        let dependencies = self.dependencies.follow(&declared.dependencies);
         let callers = self.callers.follow(&declared.routes)?;
-        let Ready { table, kinds } = Ready::of(declared, &dependencies, &callers, &self.app)?;
+        let Ready { table, kinds } = Ready::of(declared, &callers, &self.app)?;
         warn_of_ways_around(declared);
-        let table = with_error_pages(table, &config);
-        // The last that can fail, and it declares all or none.
-        self.app.ledger.redeclare(kinds)?;
+        self.next = Some(NextConfig { table: with_error_pages(table, next), callers, tls });
+        Ok(kinds)
+    }
+
+    fn apply(&mut self) {
+        let Some(NextConfig { table, callers, tls }) = self.next.take() else { return };
         self.gateway.exchange(table);
-        if let Some((tls, later)) = tls {
+        self.callers = callers;
+        if let (Some(tls), Some(later)) = (&self.tls, tls) {
             tls.exchange(&later);
         }
-        self.dependencies = dependencies;
-        self.callers = callers;
-        self.config = config;
-        Ok(routes)
+    }
+
+    fn stop(self: Box<Self>, within: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let _ = self.stop.send(true);
+            // A second more than the listener itself waits.
+            let _ = tokio::time::timeout(within + Duration::from_secs(1), self.serving).await;
+        })
     }
 }
 
 /// Routes that may serve as soon as their kinds are declared. Files were read and settings checked; nothing has changed.
 struct Ready {
     table: Table,
-    kinds: Vec<(Arc<Terms>, Option<Reconciler>)>,
+    kinds: PartKinds,
 }
 
 impl Ready {
-    fn of(declared: &DeclaredGateway, dependencies: &Dependencies, callers: &Callers, app: &App) -> Result<Self> {
+    fn of(declared: &DeclaredGateway, callers: &Callers, app: &App) -> Result<Self> {
         let mut kinds = Vec::with_capacity(declared.routes.len());
         let table = build::table(declared, callers, |route| {
-            let terms = Arc::new(route.terms.clone());
-            let reconciler = question::of(route.question.as_ref(), &terms, build::credential(route)?)?;
-            let guard = Guard::new(&app.ledger, Arc::clone(&terms), build::settings(route, dependencies)?)?;
+            let terms = Arc::new(route.kind.terms.clone());
+            let reconciler = reconcile_http::of(route.kind.question.as_ref(), &terms, build::credential(route)?)?;
+            let guard = Guard::new(&app.ledger, Arc::clone(&terms), build::settings(route)?);
             kinds.push((terms, reconciler));
             Ok(Arc::new(guard))
         })?;
@@ -155,8 +151,8 @@ fn warn_of_ways_around(declared: &DeclaredGateway) {
     for route in &declared.routes {
         if route.upstreams.iter().any(|upstream| upstream.is_same_server(otherwise)) {
             tracing::warn!(
-                route = %route.terms.kind,
-                lookalikes = ?declared.otherwise_lookalikes,
+                route = route.name(),
+                lookalikes = declared.declared.access.otherwise_lookalikes.as_str(),
                 "`otherwise` sends requests to the upstream of a guarded route, unguarded"
             );
         }
@@ -176,16 +172,17 @@ fn with_error_pages(table: Table, config: &Config) -> Table {
 
 /// Refuses to listen where others can reach it, unless every caller is known or openness is meant.
 fn closed_by_default(at: &ListenAt, declared: &DeclaredGateway) -> Result<()> {
-    let certified = declared.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
-    let known = declared.routes.iter().all(|route| route.caller != DeclaredCaller::Anonymous);
+    let access = &declared.declared.access;
+    let certified = access.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+    let known = declared.routes.iter().all(|route| route.declared.forward.caller != Some(CallerDeclaration::Anonymous));
     let reachable = match at {
         ListenAt::Unix(_) => false,
         ListenAt::Tcp(address) => !address.ip().is_loopback(),
     };
-    if !reachable || declared.open || certified || known && declared.otherwise.is_none() {
+    if !reachable || access.open || certified || known && declared.otherwise.is_none() {
         return Ok(());
     }
-    let what = format!("the gateway at {at} can be reached from other machines, and somebody may call it unknown");
+    let what = format!("the gateway at {at} can be reached from other machines, and not every caller is identified");
     Err(Error::new(CONFIGURATION_INVALID, what).hint(
         "give [gateway] tls with client_ca, or every route a caller and no `otherwise`; or say [gateway] open = true",
     ))

@@ -5,18 +5,22 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Method, Request, header};
+use hyper::{Method, Request, Uri, header};
 use metrics::counter;
-use onefold_core::ports::{Announcement, Sink, Tell as _};
+use onefold_config::NotifyDeclaration;
+use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_core::port::{Announcement, AnnouncementQueue as _, BoxFuture, Sink};
 use onefold_core::retry::{Jitter, Schedule};
 use onefold_core::{Error, Result};
 use tokio::task::JoinHandle;
 
-use super::declare::DeclaredNotify;
 use super::message::{Secret, body};
 use super::pace::Pace;
+use crate::api_server::ANNOUNCE_EVERY;
 use crate::app::{App, now};
-use crate::question::{Web, web};
+use crate::config::Config;
+use crate::part::{DrainStage, Part, PartKinds};
+use crate::reconcile_http::{ProviderClient, client};
 
 /// How long a receiver may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
@@ -28,21 +32,72 @@ fn backoff() -> Schedule {
     Schedule::seconds(&[1, 2, 5, 15, 60, 300])
 }
 
+/// The name of this part.
+pub(crate) const NAME: &str = "webhook";
+
 /// Starts telling; whatever is wrong with the declaration is known before.
-pub(crate) fn start(declared: &DeclaredNotify, app: &Arc<App>, every: Duration) -> Result<JoinHandle<()>> {
-    let notifier = Notifier {
-        declared: declared.clone(),
-        secret: Secret::read(&declared.secret_file)?,
-        web: web()?,
-        app: Arc::clone(app),
-    };
-    Ok(tokio::spawn(notifier.run(every)))
+pub(crate) async fn start(config: &Config, app: &Arc<App>) -> Result<Box<dyn Part>> {
+    let every = config.sweep_every.min(ANNOUNCE_EVERY);
+    let telling = tokio::spawn(notifier(config, app)?.run(every));
+    Ok(Box::new(Webhook { app: Arc::clone(app), every, telling, next: None }))
+}
+
+/// What tells as this configuration says; its secret is read.
+fn notifier(config: &Config, app: &Arc<App>) -> Result<Notifier> {
+    let declared = config.notify.clone().ok_or_else(|| {
+        Error::new(onefold_core::error::PROGRAMMING_INVARIANT_VIOLATED, "a part without its declaration")
+    })?;
+    let webhook = declared.webhook.parse().map_err(|_| {
+        let what = format!("messages cannot be sent to {:?}", declared.webhook);
+        Error::new(CONFIGURATION_INVALID, what).hint("write https://HOST/PATH")
+    })?;
+    let secret = Secret::read(&declared.secret_file)?;
+    Ok(Notifier { declared, webhook, secret, client: client()?, app: Arc::clone(app) })
+}
+
+/// The part that tells a webhook.
+struct Webhook {
+    app: Arc<App>,
+    every: Duration,
+    telling: JoinHandle<()>,
+    /// What the next configuration says.
+    next: Option<Notifier>,
+}
+
+impl Part for Webhook {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn stage(&self) -> DrainStage {
+        DrainStage::Announcements
+    }
+
+    fn prepare(&mut self, next: &Config) -> Result<PartKinds> {
+        self.next = Some(notifier(next, &self.app)?);
+        Ok(Vec::new())
+    }
+
+    fn apply(&mut self) {
+        if let Some(next) = self.next.take() {
+            // A message that is cut off here is sent again under its id.
+            self.telling.abort();
+            self.telling = tokio::spawn(next.run(self.every));
+        }
+    }
+
+    fn stop(self: Box<Self>, _within: Duration) -> BoxFuture<'static, ()> {
+        // What was not told is in the store, and is told after the next start.
+        self.telling.abort();
+        Box::pin(std::future::ready(()))
+    }
 }
 
 struct Notifier {
-    declared: DeclaredNotify,
+    declared: NotifyDeclaration,
+    webhook: Uri,
     secret: Secret,
-    web: Web,
+    client: ProviderClient,
     app: Arc<App>,
 }
 
@@ -100,7 +155,7 @@ impl Notifier {
         let signature = self.secret.sign(&announcement.id, seconds, body.as_bytes())?;
         let request = Request::builder()
             .method(Method::POST)
-            .uri(self.declared.webhook.clone())
+            .uri(self.webhook.clone())
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::USER_AGENT, concat!("onefold/", env!("CARGO_PKG_VERSION")))
             .header("webhook-id", &*announcement.id)
@@ -110,7 +165,7 @@ impl Notifier {
             .map_err(|cause| {
                 Error::new(onefold_core::error::UNEXPECTED, "a message cannot be built").caused_by(cause)
             })?;
-        match tokio::time::timeout(ANSWER_WITHIN, self.web.request(request)).await {
+        match tokio::time::timeout(ANSWER_WITHIN, self.client.request(request)).await {
             Ok(Ok(response)) if response.status().is_success() => Ok(()),
             Ok(Ok(response)) => Err(unheard(format!("the webhook answered {}", response.status().as_u16()))),
             Ok(Err(_)) => Err(unheard("the webhook cannot be reached".to_owned())),

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use onefold_core::error::{CONFIGURATION_INVALID, Redacted};
 use onefold_core::incident::Incident;
-use onefold_core::ports::Announcement;
+use onefold_core::port::Announcement;
 use onefold_core::{Error, Result, Timestamp};
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -61,7 +61,8 @@ pub(super) fn body(announcement: &Announcement, now: Timestamp) -> Value {
             "group": text(|incident| incident.group.to_string()),
             "errorCode": text(|incident| incident.error_code.to_string()),
             "category": text(|incident| incident.category.to_string()),
-            "kind": text(|incident| incident.kind.to_string()),
+            "subject": text(|incident| incident.subject.sort.to_string()),
+            "kind": text(|incident| incident.subject.kind.to_string()),
             "dependency": head.and_then(|incident| incident.dependency.clone()),
             "message": text(|incident| incident.message.to_string()),
             "firstCheck": text(|incident| incident.first_check.to_string()),
@@ -75,16 +76,18 @@ pub(super) fn body(announcement: &Announcement, now: Timestamp) -> Value {
 }
 
 fn named(incident: &Incident) -> Value {
-    json!({
+    let mut named = json!({
         "id": incident.id.as_str(),
         "tenant": incident.tenant.as_str(),
-        "kind": incident.kind.as_str(),
-        "operationId": incident.operation_id.as_str(),
         "businessKey": incident.business_key,
         "sideEffectStatus": incident.side_effect_status,
         "firstSeen": incident.first_seen,
         "closedAt": incident.closed_at,
-    })
+    });
+    if let (Some(named), Value::Object(subject)) = (named.as_object_mut(), json!(incident.subject)) {
+        named.extend(subject);
+    }
+    named
 }
 
 #[cfg(test)]

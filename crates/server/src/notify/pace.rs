@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use onefold_core::incident::GroupKey;
-use onefold_core::ports::IncidentEvent;
+use onefold_core::port::IncidentEvent;
 
 const MINUTE: Duration = Duration::from_mins(1);
 

@@ -1,4 +1,4 @@
-//! `onefold demo`: the promise is seen, by whoever runs it.
+//! `onefold demo`: its reader sees the promise.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 use std::io::Read as _;
@@ -27,7 +27,7 @@ fn side<'a>(report: &'a Value, name: &str) -> &'a Value {
 }
 
 fn count(row: &Value, name: &str) -> u64 {
-    row[name].as_u64().unwrap_or_else(|| panic!("{name} is no count in {row}"))
+    row[name].as_u64().unwrap_or_else(|| panic!("{name} is not a count in {row}"))
 }
 
 #[test]

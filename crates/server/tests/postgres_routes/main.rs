@@ -14,14 +14,11 @@ mod deaths;
 #[path = "../shared/description.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
 mod description;
-#[path = "../routes/door.rs"]
-mod door;
 #[path = "../routes/egress.rs"]
 mod egress;
-#[path = "../postgres_server/harness.rs"]
+#[path = "../shared/fixture.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
-mod harness;
-mod home;
+mod fixture;
 #[path = "../routes/keys.rs"]
 mod keys;
 #[path = "../routes/limits.rs"]
@@ -31,13 +28,16 @@ mod many;
 mod meanings;
 #[path = "../routes/provider.rs"]
 mod provider;
+#[path = "../routes/route_fixture.rs"]
+mod route_fixture;
 #[path = "../routes/rows.rs"]
 mod rows;
+#[path = "../postgres_server/schema_fixture.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
+mod schema_fixture;
 #[path = "../routes/scope.rs"]
 mod scope;
-#[path = "../shared/stage.rs"]
-#[allow(dead_code, reason = "shared with the tests of the server, which use the rest")]
-mod stage;
+mod store_fixture;
 #[path = "../routes/watched.rs"]
 mod watched;
 #[path = "../shared/wire.rs"]

@@ -3,8 +3,8 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use crate::harness::{ALONE, PASSWORD, Schema, execute};
-use crate::stage::{Ran, Stage};
+use crate::fixture::{Ran, Workdir};
+use crate::schema_fixture::{ALONE, PASSWORD, Schema, execute};
 
 /// The refusal, after the checks that every one must pass.
 fn refusal(ran: &Ran, code: i32) -> String {
@@ -16,8 +16,8 @@ fn refusal(ran: &Ran, code: i32) -> String {
     said
 }
 
-fn serve(stage: &Stage) -> Ran {
-    stage.run(&["serve", "--listen", "127.0.0.1:0"])
+fn serve(dir: &Workdir) -> Ran {
+    dir.run(&["serve", "--listen", "127.0.0.1:0"])
 }
 
 /// Speaks as much of the protocol as it takes to refuse a password.
@@ -53,13 +53,13 @@ fn whatever_is_wrong_with_the_database_is_said_in_one_error() {
         ("database", elsewhere, "DATABASE_UNAVAILABLE", "no database of that name"),
     ];
     for (name, url, code, why) in rows {
-        let stage = schema.stage_at(&url);
-        let said = refusal(&serve(&stage), 69);
+        let dir = schema.dir_at(&url);
+        let said = refusal(&serve(&dir), 69);
         assert!(said.contains(code) && said.contains(why) && said.contains("postgres://"), "{name}: {said}");
         for command in [&["operations"][..], &["migrate", "--dry-run"], &["token", "list"]] {
-            refusal(&stage.run(command), 69);
+            refusal(&dir.run(command), 69);
         }
-        assert!(!stage.path("onefold-data").exists(), "{name}: a failed start leaves nothing behind");
+        assert!(!dir.path("onefold-data").exists(), "{name}: a failed start leaves nothing behind");
     }
 }
 
@@ -67,34 +67,34 @@ fn whatever_is_wrong_with_the_database_is_said_in_one_error() {
 fn a_role_that_may_not_write_is_told_what_it_lacks() {
     let schema = Schema::new();
     execute(&format!("{ALONE}; DROP OWNED BY {}", schema.name));
-    let said = refusal(&serve(&schema.stage()), 69);
+    let said = refusal(&serve(&schema.dir()), 69);
     assert!(said.contains("lacks a permission") && said.contains("grant this user"), "{said}");
 }
 
 #[test]
 fn a_schema_of_a_newer_version_is_refused() {
     let schema = Schema::new();
-    let stage = schema.stage();
-    stage.run(&["migrate"]).done();
+    let dir = schema.dir();
+    dir.run(&["migrate"]).done();
     execute(&format!("INSERT INTO {}.onefold_migrations VALUES (999, 'from_the_future', 0)", schema.name));
     for command in [&["operations"][..], &["token", "list"], &["migrate"], &["run", "--id", "x", "--", "true"]] {
-        assert!(refusal(&stage.run(command), 69).contains("DATABASE_TOO_NEW"), "{command:?}");
+        assert!(refusal(&dir.run(command), 69).contains("DATABASE_TOO_NEW"), "{command:?}");
     }
-    assert!(refusal(&serve(&stage), 69).contains("DATABASE_TOO_NEW"));
+    assert!(refusal(&serve(&dir), 69).contains("DATABASE_TOO_NEW"));
 }
 
 #[test]
 fn what_is_wrong_in_the_configuration_is_named() {
     let schema = Schema::new();
     let rows = [
-        (schema.url(), "Not A Schema", "is no schema's name"),
+        (schema.url(), "Not A Schema", "is not a schema name"),
         (format!("{}?passwd={PASSWORD}", schema.url()), "x", "unknown parameter \"passwd\""),
         (schema.url().replace(PASSWORD, "hu/sh"), "x", "cannot be read"),
         (schema.url().replace("postgres://", "mysql://"), "x", "there is no store for mysql://"),
     ];
     for (url, name, why) in rows {
-        let stage = Stage::with_environment(vec![("ONEFOLD_DATABASE", url), ("ONEFOLD_SCHEMA", name.to_owned())]);
-        let said = refusal(&serve(&stage), 78);
+        let dir = Workdir::with_environment(vec![("ONEFOLD_DATABASE", url), ("ONEFOLD_SCHEMA", name.to_owned())]);
+        let said = refusal(&serve(&dir), 78);
         assert!(said.contains(why) && !said.contains("hu/sh"), "{said}");
     }
 }

@@ -7,7 +7,7 @@
 //! | `backup`, `backups` | what was acknowledged stays, or its loss is told |
 //! | `commands` | every command, with and without a server |
 //! | `bad_starts`, `outages` | whatever is wrong, one clear error, and no password in it |
-//! | `harness`, `door`, `stage`, `wire`, `description` | how the tests reach all that |
+//! | `fixture`, `schema_fixture`, `database_proxy`, `wire`, `description` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod backup;
@@ -15,20 +15,20 @@ mod backup;
 mod backups;
 mod bad_starts;
 mod commands;
+mod database_proxy;
 #[path = "../shared/description.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
 mod description;
-mod door;
-mod harness;
+#[path = "../shared/fixture.rs"]
+#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
+mod fixture;
 mod many;
 mod one;
 mod outages;
 #[path = "../shared/receiver.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
 mod receiver;
-#[path = "../shared/stage.rs"]
-#[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
-mod stage;
+mod schema_fixture;
 #[path = "../shared/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of the server on SQLite, which use the rest")]
 mod wire;

@@ -1,8 +1,8 @@
 //! Upstream answers as bytes: which are refused, and what a client sees of the others.
 
 use crate::client::{Answer, ask, ask_one, charge};
-use crate::stage::{Server, Stage};
-use crate::upstream::{Then, Upstream};
+use crate::fixture::{Server, Workdir};
+use crate::upstream::{AfterAnswer, Upstream};
 
 const GET: &str = "GET /charges HTTP/1.1\r\nhost: shop\r\n\r\n";
 const FOLLOWING: &str = "GET /charges?following HTTP/1.1\r\nhost: shop\r\n\r\n";
@@ -47,18 +47,18 @@ const BROKEN: [(&str, &str); 18] = [
     ("no HTTP at all", "220 mail.example ESMTP\r\n"),
 ];
 
-fn serve(upstream: &Upstream, more: &str) -> (Stage, Server) {
-    let stage = Stage::with_config(&upstream.guarded(more));
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
-    (stage, server)
+fn serve(upstream: &Upstream, more: &str) -> (Workdir, Server) {
+    let dir = Workdir::with_config(&upstream.guarded(more));
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    (dir, server)
 }
 
 /// An upstream that answers so, but for requests that follow.
-fn answering(bytes: impl Into<Vec<u8>>, then: Then) -> Upstream {
+fn answering(bytes: impl Into<Vec<u8>>, then: AfterAnswer) -> Upstream {
     let bytes = bytes.into();
     Upstream::start(move |seen| {
         if seen.line().contains("following") {
-            return (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfollowing".to_vec(), Then::Keep);
+            return (b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nfollowing".to_vec(), AfterAnswer::Keep);
         }
         (bytes.clone(), then)
     })
@@ -74,8 +74,8 @@ fn followed(answers: &[Answer], what: &str) -> Answer {
 #[test]
 fn a_guarded_request_with_a_broken_answer_is_unknown_and_not_performed_again() {
     for (what, bytes) in BROKEN {
-        let upstream = answering(bytes, Then::Keep);
-        let (_stage, server) = serve(&upstream, "");
+        let upstream = answering(bytes, AfterAnswer::Keep);
+        let (_dir, server) = serve(&upstream, "");
         let at = server.gateway.unwrap();
         let first = followed(&ask(at, &[&charge("k-1"), FOLLOWING]), what);
         assert_eq!((first.status, first.header("onefold-outcome")), (502, Some("unknown")), "{what}: {first:?}");
@@ -91,8 +91,8 @@ fn a_guarded_request_with_a_broken_answer_is_unknown_and_not_performed_again() {
 #[test]
 fn an_unguarded_request_with_a_broken_answer_is_502() {
     for (what, bytes) in BROKEN {
-        let upstream = answering(bytes, Then::Keep);
-        let (_stage, server) = serve(&upstream, "");
+        let upstream = answering(bytes, AfterAnswer::Keep);
+        let (_dir, server) = serve(&upstream, "");
         let first = followed(&ask(server.gateway.unwrap(), &[GET, FOLLOWING]), what);
         assert_eq!((first.status, first.header("onefold-outcome")), (502, None), "{what}: {first:?}");
         let seen = upstream.seen();
@@ -103,24 +103,28 @@ fn an_unguarded_request_with_a_broken_answer_is_502() {
 #[test]
 fn an_answer_has_a_length_of_our_own_making_also_when_it_is_replayed() {
     let rows = [
-        ("a length", "HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok", Then::Keep),
-        ("one length twice", "HTTP/1.1 201 Created\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok", Then::Keep),
-        ("one length twice in one line", "HTTP/1.1 201 Created\r\ncontent-length: 2, 2\r\n\r\nok", Then::Keep),
+        ("a length", "HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok", AfterAnswer::Keep),
+        (
+            "one length twice",
+            "HTTP/1.1 201 Created\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok",
+            AfterAnswer::Keep,
+        ),
+        ("one length twice in one line", "HTTP/1.1 201 Created\r\ncontent-length: 2, 2\r\n\r\nok", AfterAnswer::Keep),
         (
             "chunks",
             "HTTP/1.1 201 Created\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n",
-            Then::Keep,
+            AfterAnswer::Keep,
         ),
-        ("an end by closing", "HTTP/1.1 201 Created\r\n\r\nok", Then::Close),
+        ("an end by closing", "HTTP/1.1 201 Created\r\n\r\nok", AfterAnswer::Close),
         (
             "an answer behind the answer",
             "HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nokHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nhidden",
-            Then::Keep,
+            AfterAnswer::Keep,
         ),
     ];
     for (what, bytes, then) in rows {
         let upstream = answering(bytes, then);
-        let (_stage, server) = serve(&upstream, "");
+        let (_dir, server) = serve(&upstream, "");
         let at = server.gateway.unwrap();
         for replayed in [None, Some("true")] {
             let answer = followed(&ask(at, &[&charge("k-1"), FOLLOWING]), what);
@@ -135,12 +139,13 @@ fn an_answer_has_a_length_of_our_own_making_also_when_it_is_replayed() {
 
 #[test]
 fn a_length_without_a_body_is_kept_where_it_describes_one() {
-    let upstream = answering("HTTP/1.1 200 OK\r\ncontent-length: 7, 7\r\n\r\n", Then::Keep);
-    let (_stage, server) = serve(&upstream, "");
+    let upstream = answering("HTTP/1.1 200 OK\r\ncontent-length: 7, 7\r\n\r\n", AfterAnswer::Keep);
+    let (_dir, server) = serve(&upstream, "");
     let answer = ask_one(server.gateway.unwrap(), "HEAD /charges HTTP/1.1\r\nhost: shop\r\n\r\n");
     assert_eq!((answer.status, answer.all("content-length")), (200, vec!["7"]), "{answer:?}");
-    let upstream = answering("HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\netag: \"a\"\r\n\r\n", Then::Keep);
-    let (_stage, server) = serve(&upstream, "");
+    let upstream =
+        answering("HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\netag: \"a\"\r\n\r\n", AfterAnswer::Keep);
+    let (_dir, server) = serve(&upstream, "");
     let answer = followed(&ask(server.gateway.unwrap(), &[GET, FOLLOWING]), "304");
     assert_eq!((answer.status, answer.header("etag")), (304, Some("\"a\"")), "{answer:?}");
 }
@@ -151,8 +156,8 @@ fn too_many_headers_cost_headers_and_not_the_outcome() {
     let bytes = format!(
         "HTTP/1.1 201 Created\r\n{many}location: /charges/1\r\nx-reference: R-1\r\ncontent-length: 2\r\n\r\nok"
     );
-    let upstream = answering(bytes, Then::Keep);
-    let (_stage, server) = serve(&upstream, "stored_headers = [\"x-reference\"]");
+    let upstream = answering(bytes, AfterAnswer::Keep);
+    let (_dir, server) = serve(&upstream, "stored_headers = [\"x-reference\"]");
     for replayed in [None, Some("true")] {
         let answer = ask_one(server.gateway.unwrap(), &charge("k-1"));
         assert_eq!((answer.status, answer.header("onefold-outcome")), (201, None), "{answer:?}");

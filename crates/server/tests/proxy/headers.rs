@@ -1,8 +1,8 @@
 //! What a client may not say of itself, and an upstream not of us.
 
 use crate::client::{ask_one, charge};
-use crate::stage::Stage;
-use crate::upstream::{Then, Upstream};
+use crate::fixture::Workdir;
+use crate::upstream::{AfterAnswer, Upstream};
 
 /// What no upstream may hear from a client that is not trusted.
 const SPOOFED: [&str; 20] = [
@@ -31,10 +31,10 @@ const SPOOFED: [&str; 20] = [
 #[test]
 fn what_a_client_says_of_itself_reaches_no_upstream() {
     let upstream = Upstream::agreeable();
-    let stage =
-        Stage::with_config(&upstream.guarded("credential = { header = \"X-Api-Key\", file = \"provider.key\" }"));
-    std::fs::write(stage.path("provider.key"), "ours").unwrap();
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir =
+        Workdir::with_config(&upstream.guarded("credential = { header = \"X-Api-Key\", file = \"provider.key\" }"));
+    std::fs::write(dir.path("provider.key"), "ours").unwrap();
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     let spoofed = SPOOFED.join("\r\n");
     for (at, request) in [charge("k-1"), "GET /charges HTTP/1.1\r\nhost: shop\r\n\r\n".to_owned()].iter().enumerate() {
         let sent = request.replacen("\r\n", &format!("\r\n{spoofed}\r\n"), 1);
@@ -50,8 +50,8 @@ fn what_a_client_says_of_itself_reaches_no_upstream() {
 fn a_trusted_proxy_may_say_who_calls_but_not_with_underscores() {
     let upstream = Upstream::agreeable();
     let config = format!("[gateway]\ntrusted_proxies = [\"127.0.0.0/8\"]\n{}", upstream.guarded(""));
-    let stage = Stage::with_config(&config);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&config);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     let sent = charge("k-1").replacen("\r\n", "\r\nX-Forwarded-User: alice\r\nX_Forwarded_User: bob\r\n", 1);
     assert_eq!(ask_one(server.gateway.unwrap(), &sent).status, 201);
     let seen = upstream.seen().pop().unwrap();
@@ -61,14 +61,14 @@ fn a_trusted_proxy_may_say_who_calls_but_not_with_underscores() {
 #[test]
 fn a_route_lets_pass_the_underscored_headers_that_it_names() {
     let upstream = Upstream::agreeable();
-    let stage = Stage::with_config(&upstream.guarded("underscored_headers = [\"X_Signature\"]"));
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&upstream.guarded("underscored_headers = [\"X_Signature\"]"));
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     let sent = charge("k-1").replacen("\r\n", "\r\nX_Signature: s\r\nX_Other: o\r\n", 1);
     assert_eq!(ask_one(server.gateway.unwrap(), &sent).status, 201);
     let seen = upstream.seen().pop().unwrap();
     assert_eq!((seen.header("x_signature"), seen.header("x_other")), (Some("s"), None), "{}", seen.head);
-    let stage = Stage::with_config(&upstream.guarded("underscored_headers = [\"X-Signature\"]"));
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&upstream.guarded("underscored_headers = [\"X-Signature\"]"));
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
     assert!(ran.code != Some(0) && ran.err().contains("has no underscore"), "{}", ran.err());
 }
 
@@ -80,11 +80,11 @@ fn an_upstream_cannot_speak_for_the_gateway() {
             "HTTP/1.1 201 Created\r\n{forged}transfer-encoding: chunked\r\ntrailer: x-sum, onefold-outcome\r\n\r\n"
         );
         let chunks = "2\r\nok\r\n0\r\nx-sum: 1\r\nonefold-outcome: forged\r\nidempotent-replayed: forged\r\n\r\n";
-        ((head + chunks).into_bytes(), Then::Keep)
+        ((head + chunks).into_bytes(), AfterAnswer::Keep)
     });
     let config = format!("[gateway]\notherwise = \"http://{}\"\n{}", upstream.address, upstream.guarded(""));
-    let stage = Stage::with_config(&config);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&config);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     let (first, again) =
         (ask_one(server.gateway.unwrap(), &charge("k-1")), ask_one(server.gateway.unwrap(), &charge("k-1")));
     assert_eq!((first.header("idempotent-replayed"), again.header("idempotent-replayed")), (None, Some("true")));

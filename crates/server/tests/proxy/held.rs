@@ -6,9 +6,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
 use crate::client::{ask, ask_one, charge, connect};
+use crate::fixture::{Server, Workdir};
 use crate::http2::Http2;
-use crate::stage::{Server, Stage};
-use crate::upstream::{Then, Upstream};
+use crate::upstream::{AfterAnswer, Upstream};
 
 const SMALL: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 const GET: &str = "GET /charges HTTP/1.1\r\nhost: shop\r\n\r\n";
@@ -18,10 +18,10 @@ const LARGE_BYTES: usize = 64 * 1024 * 1024;
 const WIDE: u32 = 65_535;
 
 /// A server whose listeners both have these limits.
-fn serve(upstream: &Upstream, limits: &str, more: &str) -> (Stage, Server) {
-    let stage = Stage::with_config(&format!("{limits}\n[gateway]\n{limits}\n{}", upstream.guarded(more)));
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
-    (stage, server)
+fn serve(upstream: &Upstream, limits: &str, more: &str) -> (Workdir, Server) {
+    let dir = Workdir::with_config(&format!("{limits}\n[gateway]\n{limits}\n{}", upstream.guarded(more)));
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    (dir, server)
 }
 
 /// The API and the gateway, each with a path that is answered to anyone.
@@ -33,11 +33,11 @@ fn listeners(server: &Server) -> [(SocketAddr, &'static str); 2] {
 fn large() -> Upstream {
     Upstream::start(|seen| {
         if seen.line().contains("following") {
-            return (SMALL.to_vec(), Then::Keep);
+            return (SMALL.to_vec(), AfterAnswer::Keep);
         }
         let mut bytes = format!("HTTP/1.1 200 OK\r\ncontent-length: {LARGE_BYTES}\r\n\r\n").into_bytes();
         bytes.resize(bytes.len() + LARGE_BYTES, b'x');
-        (bytes, Then::Close)
+        (bytes, AfterAnswer::Close)
     })
 }
 
@@ -49,8 +49,8 @@ fn gives_its_place_away(at: SocketAddr, path: &str) {
 
 #[test]
 fn an_idle_http2_connection_is_closed_although_it_answers_pings() {
-    let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "idle_for = \"300ms\"", "");
+    let upstream = Upstream::start(|_| (SMALL.to_vec(), AfterAnswer::Keep));
+    let (_dir, server) = serve(&upstream, "idle_for = \"300ms\"", "");
     for (at, _) in listeners(&server) {
         Http2::connect(at, WIDE).until_closed();
     }
@@ -58,9 +58,9 @@ fn an_idle_http2_connection_is_closed_although_it_answers_pings() {
 
 #[test]
 fn a_client_with_a_window_of_zero_loses_its_connection() {
-    let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
+    let upstream = Upstream::start(|_| (SMALL.to_vec(), AfterAnswer::Keep));
     // Nothing but the stall may end it while the test waits.
-    let (_stage, server) = serve(&upstream, "stalled_for = \"300ms\"\nidle_for = \"1h\"", "");
+    let (_dir, server) = serve(&upstream, "stalled_for = \"300ms\"\nidle_for = \"1h\"", "");
     for (at, path) in listeners(&server) {
         let mut client = Http2::connect(at, 0);
         client.get(1, path);
@@ -72,7 +72,7 @@ fn a_client_with_a_window_of_zero_loses_its_connection() {
 #[test]
 fn a_client_that_does_not_read_its_answer_loses_its_connection() {
     let upstream = large();
-    let (_stage, server) = serve(&upstream, "connections_max = 1\nstalled_for = \"300ms\"", "");
+    let (_dir, server) = serve(&upstream, "connections_max = 1\nstalled_for = \"300ms\"", "");
     let at = server.gateway.unwrap();
     let mut held = connect(at);
     held.write_all(GET.as_bytes()).unwrap();
@@ -83,7 +83,7 @@ fn a_client_that_does_not_read_its_answer_loses_its_connection() {
 #[test]
 fn a_client_of_the_api_that_reads_nothing_loses_its_connection() {
     let upstream = large();
-    let (_stage, server) = serve(&upstream, "connections_max = 1\nstalled_for = \"300ms\"", "");
+    let (_dir, server) = serve(&upstream, "connections_max = 1\nstalled_for = \"300ms\"", "");
     let at = server.address;
     let mut held = connect(at);
     // It asks for ever and reads nothing, until the server ends it.
@@ -96,7 +96,7 @@ fn a_client_of_the_api_that_reads_nothing_loses_its_connection() {
 fn an_effect_whose_answer_is_not_read_has_taken_hold_once() {
     let upstream = large();
     let limits = "connections_max = 1\nstalled_for = \"300ms\"";
-    let (_stage, server) = serve(&upstream, limits, "deadline = \"2s\"");
+    let (_dir, server) = serve(&upstream, limits, "deadline = \"2s\"");
     let at = server.gateway.unwrap();
     let mut held = connect(at);
     held.write_all(charge("k-1").as_bytes()).unwrap();
@@ -115,7 +115,7 @@ fn patient() -> (Upstream, Sender<()>) {
     let told = Arc::new(Mutex::new(told));
     let upstream = Upstream::start(move |_| {
         told.lock().unwrap().recv().unwrap();
-        (b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok".to_vec(), Then::Keep)
+        (b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok".to_vec(), AfterAnswer::Keep)
     });
     (upstream, go)
 }
@@ -123,14 +123,14 @@ fn patient() -> (Upstream, Sender<()>) {
 #[test]
 fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
     let (upstream, go) = patient();
-    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "wait = \"30s\"");
+    let (_dir, server) = serve(&upstream, "connection_for = \"2s\"", "wait = \"30s\"");
     let mut held = connect(server.gateway.unwrap());
     held.write_all(charge("k-1").as_bytes()).unwrap();
     let mut answer = Vec::new();
     let _ = held.read_to_end(&mut answer);
     assert_eq!(String::from_utf8_lossy(&answer), "", "the connection ended without an answer");
     go.send(()).unwrap();
-    crate::stage::until("the same key gets the answer", || {
+    crate::fixture::until("the same key gets the answer", || {
         // These connections end as early.
         let answers = ask(server.gateway.unwrap(), &[&charge("k-1")]);
         answers.iter().any(|again| again.status == 201 && again.header("idempotent-replayed") == Some("true"))
@@ -140,8 +140,8 @@ fn a_call_goes_on_when_its_clients_connection_has_been_open_long_enough() {
 
 #[test]
 fn a_busy_connection_is_closed_when_it_has_been_open_long_enough() {
-    let upstream = Upstream::start(|_| (SMALL.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "");
+    let upstream = Upstream::start(|_| (SMALL.to_vec(), AfterAnswer::Keep));
+    let (_dir, server) = serve(&upstream, "connection_for = \"2s\"", "");
     for (at, path) in listeners(&server) {
         assert!(Http2::connect(at, WIDE).ask_until_closed(path) > 0, "{path}");
         let mut held = connect(at);
@@ -157,9 +157,9 @@ fn a_busy_connection_is_closed_when_it_has_been_open_long_enough() {
 #[test]
 fn an_answer_without_an_end_ends_with_its_connection() {
     let endless = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n";
-    let upstream = Upstream::start(|_| (endless.to_vec(), Then::Keep));
+    let upstream = Upstream::start(|_| (endless.to_vec(), AfterAnswer::Keep));
     // Neither idle nor stalled: the client waits for us.
-    let (_stage, server) = serve(&upstream, "connection_for = \"2s\"", "");
+    let (_dir, server) = serve(&upstream, "connection_for = \"2s\"", "");
     let mut client = Http2::connect(server.gateway.unwrap(), WIDE);
     client.get(1, "/charges");
     client.until_closed();
@@ -175,8 +175,8 @@ fn an_answer_without_an_end_ends_with_its_connection() {
 #[test]
 fn a_silent_web_socket_is_closed() {
     let agreed = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
-    let upstream = Upstream::start(|_| (agreed.to_vec(), Then::Keep));
-    let (_stage, server) = serve(&upstream, "idle_for = \"2s\"", "");
+    let upstream = Upstream::start(|_| (agreed.to_vec(), AfterAnswer::Keep));
+    let (_dir, server) = serve(&upstream, "idle_for = \"2s\"", "");
     let mut held = connect(server.gateway.unwrap());
     let asked = "GET /charges HTTP/1.1\r\nhost: shop\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
     held.write_all(asked.as_bytes()).unwrap();

@@ -15,14 +15,14 @@ mod client;
 #[path = "../shared/description.rs"]
 #[allow(dead_code, reason = "shared with the tests of the API")]
 mod description;
+#[path = "../shared/fixture.rs"]
+#[allow(dead_code, reason = "shared with the tests of the API")]
+mod fixture;
 mod headers;
 mod held;
 mod http2;
 mod requests;
 mod spellings;
-#[path = "../shared/stage.rs"]
-#[allow(dead_code, reason = "shared with the tests of the API")]
-mod stage;
 mod upstream;
 #[path = "../shared/wire.rs"]
 #[allow(dead_code, reason = "shared with the tests of the API")]

@@ -1,15 +1,15 @@
 //! Requests as bytes: which are refused, and what an upstream sees of the others.
 
 use crate::client::{ask, ask_one};
+use crate::fixture::{Server, Workdir};
 use crate::http2::Http2;
-use crate::stage::{Server, Stage};
 use crate::upstream::Upstream;
 
-fn serve(upstream: &Upstream) -> (Stage, Server) {
+fn serve(upstream: &Upstream) -> (Workdir, Server) {
     let routes = upstream.guarded("key = \"optional\"").replace("POST|GET|HEAD /charges", "* /*");
-    let stage = Stage::with_config(&routes);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
-    (stage, server)
+    let dir = Workdir::with_config(&routes);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    (dir, server)
 }
 
 /// Requests that two servers could read differently.
@@ -76,7 +76,7 @@ const AMBIGUOUS: [(&str, &str); 39] = [
 #[test]
 fn a_request_that_two_servers_could_read_differently_is_refused() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream);
+    let (_dir, server) = serve(&upstream);
     for (what, bytes) in AMBIGUOUS {
         let answers = ask(server.gateway.unwrap(), &[bytes, "GET /hidden HTTP/1.1\r\nhost: x\r\n\r\n"]);
         assert_eq!(answers.first().map(|answer| answer.status), Some(400), "{what}: {answers:?}");
@@ -88,7 +88,7 @@ fn a_request_that_two_servers_could_read_differently_is_refused() {
 #[test]
 fn a_request_reaches_the_upstream_in_one_form() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream);
+    let (_dir, server) = serve(&upstream);
     // What is sent, the target that the upstream sees, and the host that it is told of.
     let rows = [
         ("GET /a?b=1 HTTP/1.1\r\nhost: shop\r\n\r\n", "GET /a?b=1 HTTP/1.1", "shop"),
@@ -114,7 +114,7 @@ fn a_request_reaches_the_upstream_in_one_form() {
 #[test]
 fn trailers_do_not_say_what_only_a_head_may() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream);
+    let (_dir, server) = serve(&upstream);
     let sent = "POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\ntrailer: x-sum, host, content-length, authorization, idempotency-key, x-forwarded-for, x_forwarded_user\r\n\r\n2\r\nab\r\n0\r\nx-sum: 1\r\nhost: evil\r\ncontent-length: 9\r\nauthorization: evil\r\nidempotency-key: evil\r\nx-forwarded-for: evil\r\nx_forwarded_user: evil\r\n\r\n";
     assert_eq!(ask_one(server.gateway.unwrap(), sent).status, 201);
     let seen = upstream.seen().pop().unwrap();
@@ -125,7 +125,7 @@ fn trailers_do_not_say_what_only_a_head_may() {
 #[test]
 fn pseudo_headers_in_trailers_reach_nobody() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream);
+    let (_dir, server) = serve(&upstream);
     let mut client = Http2::connect(server.gateway.unwrap(), 65_535);
     let sent = [(":path", "/evil"), (":authority", "evil"), ("x-sum", "1"), ("x-forwarded-for", "evil")];
     client.post(1, "/a", &[("trailer", "x-sum")], &sent);
@@ -145,8 +145,8 @@ fn pseudo_headers_in_trailers_reach_nobody() {
 fn a_method_that_no_route_of_the_path_takes_is_405_and_the_answer_names_those_that_are() {
     let upstream = Upstream::agreeable();
     let routes = upstream.guarded("").replace("POST|GET|HEAD /charges", "POST|PATCH /charges");
-    let stage = Stage::with_config(&routes);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&routes);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     for method in ["GET", "DELETE", "OPTIONS"] {
         let answer = ask_one(server.gateway.unwrap(), &format!("{method} /charges HTTP/1.1\r\nhost: x\r\n\r\n"));
         assert_eq!((answer.status, answer.header("allow")), (405, Some("PATCH, POST")), "{method}: {answer:?}");
@@ -156,7 +156,7 @@ fn a_method_that_no_route_of_the_path_takes_is_405_and_the_answer_names_those_th
     let tunnel = ask_one(server.gateway.unwrap(), "CONNECT x:443 HTTP/1.1\r\nhost: x:443\r\n\r\n");
     assert_eq!((tunnel.status, tunnel.header("allow")), (405, Some("")), "{tunnel:?}");
     let otherwise = format!("[gateway]\notherwise = \"http://{}\"\n{routes}", upstream.address);
-    let stage = Stage::with_config(&otherwise);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&otherwise);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     assert_eq!(ask_one(server.gateway.unwrap(), "GET /charges HTTP/1.1\r\nhost: x\r\n\r\n").status, 201);
 }

@@ -1,7 +1,7 @@
 //! No way around a guard by spelling its path differently.
 
 use crate::client::ask_one;
-use crate::stage::{Server, Stage};
+use crate::fixture::{Server, Workdir};
 use crate::upstream::Upstream;
 
 /// Paths that some server takes for `/charges`, without a key.
@@ -17,11 +17,11 @@ const LOOKALIKES: [&str; 9] = [
     "/CHARGES.XML",
 ];
 
-fn serve(upstream: &Upstream, gateway: &str) -> (Stage, Server) {
+fn serve(upstream: &Upstream, gateway: &str) -> (Workdir, Server) {
     let config = format!("[gateway]\notherwise = \"http://{}\"\n{gateway}\n{}", upstream.address, upstream.guarded(""));
-    let stage = Stage::with_config(&config);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
-    (stage, server)
+    let dir = Workdir::with_config(&config);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    (dir, server)
 }
 
 fn asked(server: &Server, method: &str, path: &str) -> u16 {
@@ -32,7 +32,7 @@ fn asked(server: &Server, method: &str, path: &str) -> u16 {
 #[test]
 fn a_guarded_path_in_another_spelling_is_refused_and_what_is_meant_otherwise_passes() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream, "");
+    let (_dir, server) = serve(&upstream, "");
     assert!(server.log().contains("to the upstream of a guarded route, unguarded"), "{}", server.log());
     for path in LOOKALIKES {
         assert_eq!(asked(&server, "POST", path), 404, "{path}");
@@ -50,21 +50,21 @@ fn a_guarded_path_in_another_spelling_is_refused_and_what_is_meant_otherwise_pas
 #[test]
 fn an_operator_who_means_it_lets_them_pass() {
     let upstream = Upstream::agreeable();
-    let (_stage, server) = serve(&upstream, "otherwise_lookalikes = \"pass\"");
+    let (_dir, server) = serve(&upstream, "otherwise_lookalikes = \"pass\"");
     for path in LOOKALIKES {
         assert_eq!(asked(&server, "POST", path), 201, "{path}");
     }
-    let stage = Stage::with_config(&format!("[gateway]\notherwise_lookalikes = \"perhaps\"\n{}", upstream.guarded("")));
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&format!("[gateway]\notherwise_lookalikes = \"perhaps\"\n{}", upstream.guarded("")));
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
     assert!(ran.code != Some(0) && ran.err().contains("\"refuse\" or \"pass\""), "{}", ran.err());
 }
 
 #[test]
-fn an_upstream_of_its_own_is_no_way_around() {
+fn an_upstream_of_its_own_is_not_a_way_around() {
     let (upstream, other) = (Upstream::agreeable(), Upstream::agreeable());
     let config = format!("[gateway]\notherwise = \"http://{}\"\n{}", other.address, upstream.guarded(""));
-    let stage = Stage::with_config(&config);
-    let server = stage.serve(&["--gateway-listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&config);
+    let server = dir.serve(&["--gateway-listen", "127.0.0.1:0"]);
     assert_eq!(asked(&server, "GET", "/elsewhere"), 201);
     assert!(!server.log().contains("unguarded"), "{}", server.log());
 }

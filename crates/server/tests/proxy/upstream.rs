@@ -27,7 +27,7 @@ impl Seen {
 
 /// What becomes of a connection after an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum AfterAnswer {
     Keep,
     Close,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     /// An upstream that answers a request with what `answer` says. It ends with the test's process.
-    pub(crate) fn start(answer: impl Fn(&Seen) -> (Vec<u8>, Then) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&Seen) -> (Vec<u8>, AfterAnswer) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let upstream = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
         let (seen, answer) = (Arc::clone(&upstream.seen), Arc::new(answer));
@@ -56,7 +56,7 @@ impl Upstream {
 
     /// One that always says yes.
     pub(crate) fn agreeable() -> Self {
-        Self::start(|_| (b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok".to_vec(), Then::Keep))
+        Self::start(|_| (b"HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\nok".to_vec(), AfterAnswer::Keep))
     }
 
     pub(crate) fn seen(&self) -> Vec<Seen> {
@@ -76,14 +76,14 @@ fn serve(
     mut stream: TcpStream,
     connection: usize,
     seen: &Mutex<Vec<Seen>>,
-    answer: &(dyn Fn(&Seen) -> (Vec<u8>, Then) + Send + Sync),
+    answer: &(dyn Fn(&Seen) -> (Vec<u8>, AfterAnswer) + Send + Sync),
 ) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     while let Some((head, body)) = request(&mut reader) {
         let asked = Seen { connection, head, body };
         seen.lock().unwrap().push(asked.clone());
         let (bytes, then) = answer(&asked);
-        if stream.write_all(&bytes).is_err() || then == Then::Close {
+        if stream.write_all(&bytes).is_err() || then == AfterAnswer::Close {
             return;
         }
     }

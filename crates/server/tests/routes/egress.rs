@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use crate::client::Answer;
-use crate::door::Door;
+use crate::route_fixture::RouteFixture;
 
 /// The same request until it is no longer unknown or waiting.
-async fn at_rest(door: &Door, path: &str) -> Answer {
-    key_at_rest(door, path, "k").await
+async fn at_rest(fixture: &RouteFixture, path: &str) -> Answer {
+    key_at_rest(fixture, path, "k").await
 }
 
-async fn key_at_rest(door: &Door, path: &str, key: &str) -> Answer {
+async fn key_at_rest(fixture: &RouteFixture, path: &str, key: &str) -> Answer {
     for _ in 0..240 {
-        let answer = door.pay(key).at(path).send().await;
+        let answer = fixture.pay(key).at(path).send().await;
         if answer.status.as_u16() != 409 {
             return answer;
         }
@@ -23,46 +23,46 @@ async fn key_at_rest(door: &Door, path: &str, key: &str) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_is_asked_and_says_yes_ends_the_unknown_with_its_result() {
-    let door = Door::gateway().await;
-    let first = door.pay("k").at("/asked").script("status=500").send().await;
+    let fixture = RouteFixture::gateway().await;
+    let first = fixture.pay("k").at("/asked").script("status=500").send().await;
     assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (500, Some("unknown")));
-    let answer = at_rest(&door, "/asked").await;
+    let answer = at_rest(&fixture, "/asked").await;
     assert_eq!((answer.status.as_u16(), answer.replayed()), (200, true), "{answer:?}");
     assert_eq!(answer.json(), serde_json::json!({ "id": "PAY-1", "state": "paid" }));
-    assert_eq!(door.provider.count(), 1);
+    assert_eq!(fixture.provider.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_is_asked_and_says_no_is_called_again() {
-    let door = Door::gateway().await;
-    assert_eq!(door.pay("k").at("/asked").script("status=500, unacted").send().await.status.as_u16(), 500);
-    let answer = at_rest(&door, "/asked").await;
+    let fixture = RouteFixture::gateway().await;
+    assert_eq!(fixture.pay("k").at("/asked").script("status=500, unacted").send().await.status.as_u16(), 500);
+    let answer = at_rest(&fixture, "/asked").await;
     assert_eq!((answer.status.as_u16(), answer.replayed()), (201, false), "{answer:?}");
-    let keys: Vec<_> = door.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
+    let keys: Vec<_> = fixture.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
     assert_eq!(keys.len(), 2);
     assert_eq!(keys[0], keys[1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_voided_key_is_refused_for_ever_and_the_next_attempt_has_another() {
-    let door = Door::gateway().await;
-    assert_eq!(door.pay("k").at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
-    let answer = at_rest(&door, "/voided").await;
+    let fixture = RouteFixture::gateway().await;
+    assert_eq!(fixture.pay("k").at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
+    let answer = at_rest(&fixture, "/voided").await;
     assert_eq!(answer.status.as_u16(), 201, "{answer:?}");
-    let keys: Vec<_> = door.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
-    assert_eq!(door.provider.voided(), [keys[0].clone()]);
+    let keys: Vec<_> = fixture.provider.calls().iter().map(|call| call.key().unwrap().to_owned()).collect();
+    assert_eq!(fixture.provider.voided(), [keys[0].clone()]);
     assert_ne!(keys[0], keys[1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_cannot_be_voided_because_it_took_hold_is_replayed() {
-    let door = Door::gateway().await;
-    let first = door.pay("k").at("/voided").script("drop").send().await;
+    let fixture = RouteFixture::gateway().await;
+    let first = fixture.pay("k").at("/voided").script("drop").send().await;
     // A reset; on a machine so slow that the deadline came first, a timeout.
     assert!([502, 504].contains(&first.status.as_u16()) && first.header("onefold-outcome").is_some(), "{first:?}");
-    let answer = at_rest(&door, "/voided").await;
+    let answer = at_rest(&fixture, "/voided").await;
     assert_eq!((answer.replayed(), answer.json()), (true, "PAY-1".into()), "{answer:?}");
-    assert_eq!((door.provider.count(), door.provider.voided().len()), (1, 0));
+    assert_eq!((fixture.provider.count(), fixture.provider.voided().len()), (1, 0));
 }
 
 /// Keys that a header, an address or a careless reader would change.
@@ -71,26 +71,27 @@ const ODD_KEYS: [&str; 6] =
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_odd_key_is_asked_about_as_it_was_sent() {
-    let door = Door::gateway().await;
+    let fixture = RouteFixture::gateway().await;
     for (number, key) in ODD_KEYS.iter().enumerate() {
-        let first = door.pay(key).at("/asked").script("status=500").send().await;
+        let first = fixture.pay(key).at("/asked").script("status=500").send().await;
         assert_eq!((first.status.as_u16(), first.header("onefold-outcome")), (500, Some("unknown")), "{key}");
-        let answer = key_at_rest(&door, "/asked", key).await;
+        let answer = key_at_rest(&fixture, "/asked", key).await;
         assert_eq!((answer.status.as_u16(), answer.replayed()), (200, true), "{key}: {answer:?}");
         assert_eq!(answer.json()["id"], format!("PAY-{}", number + 1), "{key}");
-        assert_eq!(door.provider.count(), number + 1, "{key} took hold once");
+        assert_eq!(fixture.provider.count(), number + 1, "{key} took hold once");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_odd_key_is_voided_as_it_was_sent() {
-    let door = Door::gateway().await;
+    let fixture = RouteFixture::gateway().await;
     for key in ODD_KEYS {
-        let (calls, voided) = (door.provider.count(), door.provider.voided().len());
-        assert_eq!(door.pay(key).at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
-        assert_eq!(key_at_rest(&door, "/voided", key).await.status.as_u16(), 201, "{key}");
-        let sent: Vec<_> = door.provider.calls()[calls..].iter().map(|call| call.key().unwrap().to_owned()).collect();
-        assert_eq!(door.provider.voided()[voided..], [sent[0].clone()], "{key}");
+        let (calls, voided) = (fixture.provider.count(), fixture.provider.voided().len());
+        assert_eq!(fixture.pay(key).at("/voided").script("status=500, unacted").send().await.status.as_u16(), 500);
+        assert_eq!(key_at_rest(&fixture, "/voided", key).await.status.as_u16(), 201, "{key}");
+        let sent: Vec<_> =
+            fixture.provider.calls()[calls..].iter().map(|call| call.key().unwrap().to_owned()).collect();
+        assert_eq!(fixture.provider.voided()[voided..], [sent[0].clone()], "{key}");
         assert_eq!(sent.len(), 2, "{key}");
         assert_ne!(sent[0], sent[1], "{key}");
     }
@@ -98,35 +99,35 @@ async fn an_odd_key_is_voided_as_it_was_sent() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_carries_the_credential_of_its_route_and_of_no_other() {
-    let door = Door::gateway().await;
+    let fixture = RouteFixture::gateway().await;
     for (path, shown) in [("/knows-us", Some("Bearer provider-hush")), ("/asked", None)] {
-        let before = door.provider.questions().len();
-        assert_eq!(door.pay("k").at(path).script("status=500").send().await.status.as_u16(), 500);
-        assert!(at_rest(&door, path).await.replayed());
-        let questions = door.provider.questions();
+        let before = fixture.provider.questions().len();
+        assert_eq!(fixture.pay("k").at(path).script("status=500").send().await.status.as_u16(), 500);
+        assert!(at_rest(&fixture, path).await.replayed());
+        let questions = fixture.provider.questions();
         assert!(questions.len() > before);
         for credential in &questions[before..] {
             assert_eq!(credential.as_ref().map(|value| value.to_str().unwrap()), shown, "{path}");
         }
     }
-    assert!(!door.log().contains("provider-hush"));
+    assert!(!fixture.log().contains("provider-hush"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_shows_the_provider_its_own_credential_and_not_the_callers() {
-    let door = Door::gateway().await;
-    assert_eq!(door.pay("k").at("/lent").send().await.status.as_u16(), 201);
-    assert_eq!(door.provider.calls()[0].headers["authorization"], "Bearer provider-hush");
-    assert!(!door.log().contains("provider-hush"));
+    let fixture = RouteFixture::gateway().await;
+    assert_eq!(fixture.pay("k").at("/lent").send().await.status.as_u16(), 201);
+    assert_eq!(fixture.provider.calls()[0].headers["authorization"], "Bearer provider-hush");
+    assert!(!fixture.log().contains("provider-hush"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upstream_that_cannot_be_reached_costs_no_key() {
-    let door = Door::gateway().await;
+    let fixture = RouteFixture::gateway().await;
     for _ in 0..2 {
-        let answer = door.pay("k").at("/dead").send().await;
+        let answer = fixture.pay("k").at("/dead").send().await;
         assert_eq!(answer.problem(), (502, "UPSTREAM_UNREACHABLE".to_owned()));
         assert!(answer.header("retry-after").is_some() && answer.header("onefold-outcome").is_none());
     }
-    assert!(door.incidents().await.is_empty());
+    assert!(fixture.incidents().await.is_empty());
 }

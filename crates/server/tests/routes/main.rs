@@ -12,21 +12,21 @@
 //! | `egress` | the gateway before a provider that is not idempotent |
 //! | `deaths` | a gateway that dies between act and record |
 //! | `watched` | what people see of a gateway |
-//! | `home` | the store: here SQLite, in `postgres_routes` PostgreSQL |
-//! | `door`, `provider`, `client` | how the tests reach all that |
+//! | `store_fixture` | the store: here SQLite, in `postgres_routes` PostgreSQL |
+//! | `route_fixture`, `provider`, `client` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod bodies;
 mod client;
 mod crowds;
 mod deaths;
-mod door;
 mod egress;
-mod home;
 mod keys;
 mod limits;
 mod meanings;
 mod provider;
+mod route_fixture;
 mod rows;
 mod scope;
+mod store_fixture;
 mod watched;

@@ -78,7 +78,7 @@ impl Provider {
         self.seen.lock().unwrap().drafted.len()
     }
 
-    /// Performs a key once, as the draft says: 409 while it is under way, the same answer afterwards. Goes on when the
+    /// Performs a key once, as the draft says: 409 while it is in flight, the same answer afterwards. Goes on when the
     /// caller has gone.
     async fn by_the_draft(&self, call: Call) -> Response {
         let key = call.key().unwrap().to_owned();

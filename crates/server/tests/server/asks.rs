@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Server, Stage, attempt, claim_of, merged, until};
+use crate::fixture::{Server, Workdir, attempt, claim_of, merged, until};
 
 /// A provider that answers every question the same way, and remembers what it was asked.
 struct Provider {
@@ -36,8 +36,8 @@ impl Provider {
         Self { address, asked }
     }
 
-    fn stage(&self) -> Stage {
-        Stage::with_config(&format!(
+    fn dir(&self) -> Workdir {
+        Workdir::with_config(&format!(
             r#"sweep_every = "100ms"
             [kind."notice.issue-formal"]
             class = "external-command"
@@ -64,8 +64,8 @@ fn status(server: &Server, operation: &str) -> Value {
 #[test]
 fn a_provider_that_says_yes_completes_the_operation() {
     let provider = Provider::answering("200 OK", r#"{"items": [{"id": "NTC-991"}]}"#);
-    let stage = provider.stage();
-    let server = stage.serve(&[]);
+    let dir = provider.dir();
+    let server = dir.serve(&[]);
     let claim = bare("CASE 1/Ü&x=1");
     let granted = server.granted(&claim);
     server.record(&granted, "unknown", &json!({})).ok();
@@ -81,8 +81,8 @@ fn a_provider_that_says_yes_completes_the_operation() {
 #[test]
 fn a_provider_that_says_no_lets_it_be_claimed_again() {
     let provider = Provider::answering("404 Not Found", "");
-    let stage = provider.stage();
-    let server = stage.serve(&[]);
+    let dir = provider.dir();
+    let server = dir.serve(&[]);
     let claim = bare("CASE-1");
     let granted = server.granted(&claim);
     server.record(&granted, "unknown", &json!({})).ok();
@@ -95,8 +95,8 @@ fn a_provider_that_says_no_lets_it_be_claimed_again() {
 #[test]
 fn a_holder_that_is_lost_is_asked_about_too() {
     let provider = Provider::answering("200 OK", r#"{"items": [{"id": "NTC-5"}]}"#);
-    let stage = provider.stage();
-    let server = stage.serve(&[]);
+    let dir = provider.dir();
+    let server = dir.serve(&[]);
     let granted = server.granted(&bare("CASE-1"));
     until("the provider was asked", || status(&server, &granted.operation)["status"] == "COMPLETED");
 }
@@ -104,8 +104,8 @@ fn a_holder_that_is_lost_is_asked_about_too() {
 #[test]
 fn a_provider_that_cannot_tell_is_asked_again_and_by_hand() {
     let provider = Provider::answering("500 Oops", "");
-    let stage = provider.stage();
-    let server = stage.serve(&[]);
+    let dir = provider.dir();
+    let server = dir.serve(&[]);
     let granted = server.granted(&bare("CASE-1"));
     server.record(&granted, "unknown", &json!({})).ok();
     until("the provider was asked", || !provider.asked().is_empty());

@@ -1,34 +1,34 @@
 //! Backup and restore of an SQLite ledger.
 
 use crate::backups;
-use crate::stage::Stage;
+use crate::fixture::Workdir;
 
 #[test]
 fn whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore() {
-    backups::whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore(&Stage::new(), &Stage::new());
+    backups::whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore(&Workdir::new(), &Workdir::new());
 }
 
 #[test]
 fn nothing_gives_way_unless_it_is_said() {
-    let stage = Stage::new();
-    backups::nothing_gives_way_unless_it_is_said(&stage);
-    let names = std::fs::read_dir(stage.folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+    let dir = Workdir::new();
+    backups::nothing_gives_way_unless_it_is_said(&dir);
+    let names = std::fs::read_dir(dir.folder()).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let aside = names.filter(|name| name.starts_with("onefold.db.replaced-"));
     assert_eq!(aside.filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm")).count(), 1);
 }
 
 #[test]
 fn a_damaged_backup_is_refused() {
-    backups::a_damaged_backup_is_refused(&Stage::new(), &Stage::new());
+    backups::a_damaged_backup_is_refused(&Workdir::new(), &Workdir::new());
 }
 
 /// On a machine that remembers nothing, the file itself says what it is.
 #[test]
 fn a_backup_that_was_copied_by_hand_must_be_accepted_too() {
-    let (stage, elsewhere) = (Stage::new(), Stage::new());
-    let server = stage.serve(&[]);
-    stage.run(&["backup", "copy"]).done();
-    std::fs::copy(stage.path("copy"), elsewhere.path("onefold.db")).unwrap();
+    let (dir, elsewhere) = (Workdir::new(), Workdir::new());
+    let server = dir.serve(&[]);
+    dir.run(&["backup", "copy"]).done();
+    std::fs::copy(dir.path("copy"), elsewhere.path("onefold.db")).unwrap();
     drop(server);
     let refused = elsewhere.run(&["operations"]);
     assert!(refused.err().contains("LEDGER_WENT_BACK"), "{}", refused.err());

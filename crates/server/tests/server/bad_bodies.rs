@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Server, Workdir, attempt, claim, merged};
 use crate::seen::json_is;
-use crate::stage::{Server, Stage, attempt, claim, merged};
 use crate::wire::{Answer, Call};
 
 fn post_raw(server: &Server, path: &str, body: &[u8]) -> Answer {
@@ -23,8 +23,8 @@ fn routes(operation: &str) -> Vec<String> {
 
 #[test]
 fn json_nested_ten_thousand_deep_is_refused_or_stored_but_never_fatal() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let deep = "[".repeat(10_000) + &"]".repeat(10_000);
     let objects = "{\"a\":".repeat(10_000) + "1" + &"}".repeat(10_000);
@@ -37,7 +37,7 @@ fn json_nested_ten_thousand_deep_is_refused_or_stored_but_never_fatal() {
     for (index, inside) in [&deep, &objects].into_iter().enumerate() {
         let body = merged(&claim(&format!("DEEP-{index}")), &json!({ "request": "HERE" })).to_string();
         let answer = post_raw(&server, "/v1/claims", body.replace("\"HERE\"", inside).as_bytes());
-        json_is(&format!("deep_request_{index}"), &answer.problem(400, "FINGERPRINT_INVALID"));
+        json_is(&format!("deep_request_{index}"), &answer.problem(422, "FINGERPRINT_INVALID"));
         let batch = format!("{{\"claims\": [{}]}}", body.replace("\"HERE\"", inside));
         assert_ne!(post_raw(&server, "/v1/claims/batch", batch.as_bytes()).status, 500);
         let declared = merged(&claim("CASE-9"), &json!({ "declare": "HERE" })).to_string();
@@ -52,8 +52,8 @@ fn json_nested_ten_thousand_deep_is_refused_or_stored_but_never_fatal() {
 
 #[test]
 fn a_body_beyond_the_limit_is_refused_however_it_is_sent() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--body-bytes-max", "4096"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--body-bytes-max", "4096"]);
     let mut large = claim("CASE-1");
     large["request"] = json!("x".repeat(5000));
     for path in ["/v1/claims", "/v1/claims/batch", "/v1/prune", "/v1/incidents/resolve"] {
@@ -67,8 +67,8 @@ fn a_body_beyond_the_limit_is_refused_however_it_is_sent() {
 
 #[test]
 fn an_announced_body_that_never_comes_harms_nobody() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let head = format!(
         "POST /v1/claims HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\ncontent-length: 99999999999\r\n\r\n{{",
         server.address, server.token
@@ -80,8 +80,8 @@ fn an_announced_body_that_never_comes_harms_nobody() {
 
 #[test]
 fn a_wrong_field_is_named() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let rows = [
         ("unknown_field", json!({ "buisnessKey": "CASE-7" })),
         ("wrong_type_id", json!({ "id": 7 })),
@@ -109,8 +109,8 @@ fn a_wrong_field_is_named() {
 
 #[test]
 fn a_bad_name_is_refused_before_anything_is_stored() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let rows = [
         ("id", json!(""), "OPERATION_ID_INVALID"),
         ("id", json!("x".repeat(256)), "OPERATION_ID_INVALID"),
@@ -130,17 +130,17 @@ fn a_bad_name_is_refused_before_anything_is_stored() {
     }
     for kind in ["", "two words", "ünder", &"k".repeat(300)] {
         let answer = server.post("/v1/claims", &merged(&claim("CASE-1"), &json!({ "kind": kind })));
-        assert_eq!(answer.status, 400, "{kind:?}: {}", answer.text());
-        answer.problem(400, answer.json()["code"].as_str().unwrap());
+        assert_eq!(answer.status, 422, "{kind:?}: {}", answer.text());
+        answer.problem(422, answer.json()["code"].as_str().unwrap());
     }
     server.granted(&claim(&"x".repeat(255)));
     server.granted(&claim("ünïcödé \u{1F600} / ? & #"));
 }
 
 #[test]
-fn what_is_no_json_is_refused_with_its_place() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+fn what_is_not_json_is_refused_with_its_place() {
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let bodies: [&[u8]; 8] =
         [b"no json", b"{", b"[]", b"null", b"\"text\"", b"{\"fence\": 1} x", b"\xff\xfe", b"{\"fence\": NaN}"];
@@ -162,8 +162,8 @@ fn what_is_no_json_is_refused_with_its_place() {
 
 #[test]
 fn a_wrong_fence_or_number_is_refused_whatever_its_size() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let mine = granted.grant["attemptId"].clone();
     let fences: [(&str, u16); 8] = [
@@ -191,21 +191,21 @@ fn a_wrong_fence_or_number_is_refused_whatever_its_size() {
 
 #[test]
 fn a_claim_may_not_ask_for_an_endless_deadline() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for deadline in ["99999d", "18446744073709551615d", "999999999999h", "18446744073709551615ms"] {
         let answer = server.post("/v1/claims", &merged(&claim("CASE-1"), &json!({ "deadline": deadline })));
         assert!((400..500).contains(&answer.status), "{deadline}: {}", answer.text());
         let code: Value = answer.json()["code"].clone();
-        answer.problem(400, code.as_str().unwrap());
+        answer.problem(answer.status, code.as_str().unwrap());
     }
     server.granted(&merged(&claim("CASE-1"), &json!({ "deadline": "10m", "attemptId": attempt() })));
 }
 
 #[test]
 fn pruning_is_said_in_a_body() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for body in ["", "{}", "[]", "{\"dryRun\": null}", "{\"dryRun\": \"no\"}", "[false]"] {
         post_raw(&server, "/v1/prune", body.as_bytes()).problem(400, "REQUEST_BODY_INVALID");
     }
@@ -214,8 +214,8 @@ fn pruning_is_said_in_a_body() {
 
 #[test]
 fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let path = |verb: &str| format!("/v1/operations/{}/{verb}", granted.operation);
     let body = |fence: &str| granted.grant.to_string().replace("\"fence\":1", &format!("\"fence\":{fence}"));
@@ -229,9 +229,9 @@ fn a_whole_number_may_be_written_with_a_fraction_of_zero() {
 }
 
 #[test]
-fn a_list_is_no_object_anywhere_in_a_body() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+fn a_list_is_not_an_object_anywhere_in_a_body() {
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for declare in [json!([]), json!(["external-command"])] {
         let answer = server.post("/v1/claims", &merged(&claim("CASE-1"), &json!({ "declare": declare })));
         answer.problem(400, "REQUEST_BODY_INVALID");

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use crate::fixture::{Workdir, claim};
 use crate::seen::json_is;
-use crate::stage::{Stage, claim};
 use crate::wire::{Call, raw};
 
 #[test]
 fn a_bad_reference_is_refused_and_not_searched_for() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let long = "op_".to_owned() + &"A".repeat(5000);
     let references = [
         "op_",
@@ -34,7 +34,7 @@ fn a_bad_reference_is_refused_and_not_searched_for() {
             assert!(answer.status == 400 || answer.status == 404, "{reference}: {}", answer.text());
             answer.problem(answer.status, &code);
         }
-        let grant = json!({ "fence": 1, "attemptId": crate::stage::attempt() });
+        let grant = json!({ "fence": 1, "attemptId": crate::fixture::attempt() });
         for what in ["complete", "release", "renew"] {
             let answer = server.post(&format!("/v1/operations/{reference}/{what}"), &grant);
             assert!((400..500).contains(&answer.status), "{reference}: {}", answer.text());
@@ -46,8 +46,8 @@ fn a_bad_reference_is_refused_and_not_searched_for() {
 
 #[test]
 fn a_wrong_parameter_is_named() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let queries = [
         "nosuch=1",
         "limit=0",
@@ -68,14 +68,16 @@ fn a_wrong_parameter_is_named() {
     ];
     for query in queries {
         let answer = server.get(&format!("/v1/operations?{query}"));
-        assert_eq!(answer.status, 400, "{query}: {}", answer.text());
-        let problem = answer.problem(400, answer.json()["code"].as_str().unwrap());
+        let status = if query.starts_with("kind=") { 422 } else { 400 };
+        assert_eq!(answer.status, status, "{query}: {}", answer.text());
+        let problem = answer.problem(status, answer.json()["code"].as_str().unwrap());
         let name = format!("bad_query_{}", query.replace(['=', '%', '&', '-'], "_"));
         json_is(&name, &problem);
     }
     for query in ["nosuch=1", "limit=0", "limit=1001", "after=x", "closed=maybe", "kind=two%20words"] {
         let answer = server.get(&format!("/v1/incidents?{query}"));
-        answer.problem(400, answer.json()["code"].as_str().unwrap());
+        let status = if query.starts_with("kind=") { 422 } else { 400 };
+        answer.problem(status, answer.json()["code"].as_str().unwrap());
     }
     for query in ["limit=1", "limit=1000", "after=-5", "after=9223372036854775807", "businessKey=%27%22;--"] {
         server.get(&format!("/v1/operations?{query}")).ok();
@@ -84,8 +86,8 @@ fn a_wrong_parameter_is_named() {
 
 #[test]
 fn an_unknown_route_and_a_wrong_method_are_problems_too() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let with = |method: &str, path: &str| server.send(&Call::new(method, path).token(&server.token));
     json_is("route_unknown", &with("GET", "/v2/claims").problem(404, "ROUTE_NOT_FOUND"));
     json_is("method_wrong", &with("GET", "/v1/claims").problem(405, "METHOD_NOT_ALLOWED"));
@@ -110,8 +112,8 @@ fn an_unknown_route_and_a_wrong_method_are_problems_too() {
 
 #[test]
 fn garbage_ends_its_own_connection_and_the_server_lives() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let long_header = format!("GET /health HTTP/1.1\r\nx: {}\r\n\r\n", "a".repeat(1_000_000));
     let many_headers = format!("GET /health HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(10_000));
     let long_path = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(200_000));
@@ -142,8 +144,8 @@ fn garbage_ends_its_own_connection_and_the_server_lives() {
 
 #[test]
 fn a_connection_that_does_not_say_what_it_speaks_is_closed() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let open = |sent: &str| {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Workdir, attempt, claim, claim_of, merged};
 use crate::seen::json_is;
-use crate::stage::{Stage, attempt, claim, claim_of, merged};
 
 /// The same claim by somebody else.
 fn again(claim: &Value) -> Value {
@@ -12,8 +12,8 @@ fn again(claim: &Value) -> Value {
 
 #[test]
 fn the_first_claim_is_granted() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let answer = server.claim(&claim("CASE-1"));
     json_is("claim_granted", &answer);
     assert!(answer["deadlineInSeconds"].as_f64().unwrap() > 0.0);
@@ -21,8 +21,8 @@ fn the_first_claim_is_granted() {
 
 #[test]
 fn the_same_attempt_id_again_is_the_same_grant() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let first = server.claim(&claim);
     let second = server.claim(&claim);
@@ -33,8 +33,8 @@ fn the_same_attempt_id_again_is_the_same_grant() {
 
 #[test]
 fn a_duplicate_claim_is_answered_with_the_recorded_result() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let granted = server.granted(&claim);
     let result = json!({ "notice": "NTC-991", "amount": 12.50, "text": "ä\u{1F600}" });
@@ -46,8 +46,8 @@ fn a_duplicate_claim_is_answered_with_the_recorded_result() {
 
 #[test]
 fn a_result_is_replayed_byte_for_byte() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let granted = server.granted(&claim);
     // Numbers that a parser would bend, an order that a map would change, spaces that nobody needs.
@@ -64,8 +64,8 @@ fn a_result_is_replayed_byte_for_byte() {
 
 #[test]
 fn a_duplicate_of_a_final_failure_is_answered_with_its_code() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let granted = server.granted(&claim);
     server.record(&granted, "fail", &json!({ "final": true, "code": "NOTICE_REFUSED" })).ok();
@@ -74,8 +74,8 @@ fn a_duplicate_of_a_final_failure_is_answered_with_its_code() {
 
 #[test]
 fn a_claim_while_another_holds_the_lease_is_told_to_come_back() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     server.granted(&claim);
     let answer = server.claim(&again(&claim));
@@ -85,8 +85,8 @@ fn a_claim_while_another_holds_the_lease_is_told_to_come_back() {
 
 #[test]
 fn one_id_for_two_requests_is_a_conflict() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     server.granted(&claim);
     let other = merged(&again(&claim), &json!({ "request": { "case": "CASE-2" } }));
@@ -95,8 +95,8 @@ fn one_id_for_two_requests_is_a_conflict() {
 
 #[test]
 fn a_claim_of_an_unknown_outcome_names_its_incident() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let incident = server.unknown(&claim);
     let answer = server.claim(&again(&claim));
@@ -106,8 +106,8 @@ fn a_claim_of_an_unknown_outcome_names_its_incident() {
 
 #[test]
 fn a_claim_before_its_backoff_is_over_waits() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let granted = server.granted(&claim);
     server.record(&granted, "fail", &json!({ "category": "RATE_LIMITED", "retryAfterSeconds": 3000 })).ok();
@@ -118,8 +118,8 @@ fn a_claim_before_its_backoff_is_over_waits() {
 
 #[test]
 fn a_batch_is_answered_in_order_each_claim_by_itself() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let (done, unknown) = (claim("DONE"), claim("UNKNOWN"));
     let granted = server.granted(&done);
     server.record(&granted, "complete", &json!({ "result": 7 })).ok();
@@ -144,8 +144,8 @@ fn a_batch_is_answered_in_order_each_claim_by_itself() {
 
 #[test]
 fn the_same_new_id_many_times_in_one_batch_is_granted_once() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claims: Vec<Value> = (0..50).map(|_| claim("CASE-1")).collect();
     let answer = server.post("/v1/claims/batch", &json!({ "claims": claims })).ok();
     let answers = answer["answers"].as_array().unwrap();
@@ -155,15 +155,15 @@ fn the_same_new_id_many_times_in_one_batch_is_granted_once() {
 
 #[test]
 fn a_digest_stands_for_the_request_and_one_of_them_is_needed() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let mut claim = claim("CASE-1");
     claim["request"].take();
     let with = |digest: &str| merged(&again(&claim), &json!({ "requestDigest": digest }));
     server.granted(&with("0123456789abcdef"));
     assert_eq!(server.claim(&with("0123456789abcdef"))["claim"], "inFlight");
     assert_eq!(server.claim(&with("fedcba9876543210"))["claim"], "conflict");
-    json_is("claim_digest_short", &server.post("/v1/claims", &with("short")).problem(400, "FINGERPRINT_INVALID"));
+    json_is("claim_digest_short", &server.post("/v1/claims", &with("short")).problem(422, "FINGERPRINT_INVALID"));
     json_is("claim_neither", &server.post("/v1/claims", &claim).problem(400, "REQUEST_BODY_INVALID"));
     let both = merged(&with("0123456789abcdef"), &json!({ "request": {} }));
     json_is("claim_both", &server.post("/v1/claims", &both).problem(400, "REQUEST_BODY_INVALID"));
@@ -171,8 +171,8 @@ fn a_digest_stands_for_the_request_and_one_of_them_is_needed() {
 
 #[test]
 fn one_request_in_another_spelling_is_the_same_request() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let spelled = |request: &str| {
         let body = merged(&claim_of("notice.issue", "CASE-1"), &json!({ "request": "HERE" })).to_string();
         crate::wire::Call::new("POST", "/v1/claims")

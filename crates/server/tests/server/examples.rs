@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::gateway_try::free_port;
 
@@ -48,15 +49,21 @@ fn leaves_nothing_behind(language: &str, program: &str, script: &str, port: &str
         let text = std::fs::read_to_string(file.path()).unwrap().replace(port, &free);
         std::fs::write(copy.path().join(file.file_name()), text).unwrap();
     }
-    let ran = Command::new(program)
+    let mut runner = Command::new(program)
         .arg(copy.path().join(script))
         .current_dir(copy.path())
         .env("ONEFOLD", copy.path().join("no-such-program"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .output()
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
-    assert!(!ran.status.success());
+    // A process that still has its stderr was left behind: it ends when the last of them does.
+    let (mut stderr, (ended, all_ended)) = (runner.stderr.take().unwrap(), std::sync::mpsc::channel());
+    std::thread::spawn(move || ended.send(std::io::read_to_string(&mut stderr)));
+    assert!(!runner.wait().unwrap().success());
+    let said = all_ended.recv_timeout(Duration::from_secs(30));
+    assert!(said.is_ok(), "{language}: the service outlives its runner");
     assert!(std::net::TcpStream::connect(format!("127.0.0.1:{free}")).is_err(), "the service still listens");
 }
 

@@ -1,11 +1,11 @@
 //! Exit codes that a shell can act on.
 
-use crate::stage::{Ran, Stage, claim, claim_of};
+use crate::fixture::{Ran, Workdir, claim, claim_of};
 
 #[test]
 fn each_kind_of_failure_has_its_exit_code() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let incident = server.unknown(&claim("CASE-1"));
     server.granted(&claim_of("letter.send", "CASE-1"));
     let early = ["incidents", "resolve", &incident, "--did-not-happen", "--why", "because"];
@@ -59,7 +59,7 @@ fn each_kind_of_failure_has_its_exit_code() {
         (127, &["run", "--id", "x", "--", "./no-such-command"]),
     ];
     for (code, args) in rows {
-        let ran = stage.run(args);
+        let ran = dir.run(args);
         assert_eq!(ran.code, Some(*code), "{args:?}: {}{}", ran.out(), ran.err());
         assert!(ran.out().is_empty() || *code == 1, "what is wrong is said on stderr: {args:?} {}", ran.out());
         let helps = ["next: ", "Usage", "tip: ", "--help"].iter().any(|word| ran.err().contains(word));
@@ -69,15 +69,15 @@ fn each_kind_of_failure_has_its_exit_code() {
 
 #[test]
 fn a_token_that_does_not_allow_it_ends_with_77() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let incident = server.unknown(&claim("CASE-1"));
-    let made = stage.run(&["token", "add", "someone", "--role", "reader", "--json"]).json();
+    let made = dir.run(&["token", "add", "someone", "--role", "reader", "--json"]).json();
     let reader = made["token"].as_str().unwrap();
     let with = |token: &str, args: &[&str]| -> Ran {
-        stage.command(args).env("ONEFOLD_TOKEN", token).env("ONEFOLD_SERVER", server.url()).output().unwrap().into()
+        dir.command(args).env("ONEFOLD_TOKEN", token).env("ONEFOLD_SERVER", server.url()).output().unwrap().into()
     };
-    crate::stage::until("the token is known", || with(reader, &["operations"]).code == Some(0));
+    crate::fixture::until("the token is known", || with(reader, &["operations"]).code == Some(0));
     let decide = ["incidents", "resolve", &incident, "--failed", "NO", "--why", "because"];
     for (token, args) in [
         ("0123456789abcdef", &["operations"][..]),

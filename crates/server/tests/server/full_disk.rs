@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::stage::{Granted, Server, Stage, attempt, claim, merged, until};
+use crate::fixture::{Granted, Server, Workdir, attempt, claim, merged, until};
 use crate::wire::Call;
 
 /// Where the disk ends: a small file system of its own, or a limit on the size of files where none may be mounted.
@@ -18,18 +18,18 @@ enum Disk {
 /// Takes the mount away again with its namespace, which ends with the server.
 const SMALL: &str = "mkdir disk && mount -t tmpfs -o size=3m tmpfs disk && head -c 1000000 /dev/zero > disk/filler";
 
-fn disk(stage: &Stage) -> Disk {
+fn disk(dir: &Workdir) -> Disk {
     let tried = Command::new("unshare")
         .args(["-rm", "sh", "-c", SMALL])
-        .current_dir(stage.folder())
+        .current_dir(dir.folder())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    let _ = std::fs::remove_dir_all(stage.path("disk"));
+    let _ = std::fs::remove_dir_all(dir.path("disk"));
     if tried.is_ok_and(|status| status.success()) { Disk::Small } else { Disk::Limited }
 }
 
-fn serve(stage: &Stage, disk: &Disk) -> Server {
+fn serve(dir: &Workdir, disk: &Disk) -> Server {
     let serve = "exec \"$0\" serve --listen 127.0.0.1:0 --json --database sqlite:disk/onefold.db --token-file t";
     let mut command = match disk {
         Disk::Small => Command::new("unshare"),
@@ -40,8 +40,8 @@ fn serve(stage: &Stage, disk: &Disk) -> Server {
         // Ignored signals stay ignored: a write beyond the limit fails instead of killing.
         Disk::Limited => command.args(["-c", &format!("mkdir -p disk; trap '' XFSZ; {serve}")]),
     };
-    let log = stage.path("server.log");
-    command.arg(env!("CARGO_BIN_EXE_onefold")).current_dir(stage.folder());
+    let log = dir.path("server.log");
+    command.arg(env!("CARGO_BIN_EXE_onefold")).current_dir(dir.folder());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log).unwrap());
     let server = Server::start(command, log);
     limit(disk, &server, Some(1_500_000));
@@ -55,10 +55,10 @@ fn limit(disk: &Disk, server: &Server, bytes: Option<u64>) {
     }
 }
 
-fn make_room(stage: &Stage, disk: &Disk, server: &Server) {
+fn make_room(dir: &Workdir, disk: &Disk, server: &Server) {
     match disk {
         Disk::Small => {
-            let inside = format!("/proc/{}/root{}", server.pid(), stage.path("disk/filler").display());
+            let inside = format!("/proc/{}/root{}", server.pid(), dir.path("disk/filler").display());
             std::fs::remove_file(inside).unwrap();
         }
         Disk::Limited => limit(disk, server, None),
@@ -67,14 +67,14 @@ fn make_room(stage: &Stage, disk: &Disk, server: &Server) {
 
 #[test]
 fn a_full_disk_is_answered_with_a_code_and_loses_nothing_that_was_acknowledged() {
-    let stage = Stage::new();
-    let disk = disk(&stage);
-    fill_and_make_room(&stage, &disk);
+    let dir = Workdir::new();
+    let disk = disk(&dir);
+    fill_and_make_room(&dir, &disk);
 }
 
 #[test]
 fn a_file_that_may_not_grow_is_answered_with_a_code_and_loses_nothing_that_was_acknowledged() {
-    fill_and_make_room(&Stage::new(), &Disk::Limited);
+    fill_and_make_room(&Workdir::new(), &Disk::Limited);
 }
 
 /// The grant that this answer gave.
@@ -83,8 +83,8 @@ fn granted(claim: &Value, answer: &Value) -> Granted {
     Granted { operation: answer["operation"].as_str().unwrap().to_owned(), grant }
 }
 
-fn fill_and_make_room(stage: &Stage, disk: &Disk) {
-    let server = serve(stage, disk);
+fn fill_and_make_room(dir: &Workdir, disk: &Disk) {
+    let server = serve(dir, disk);
     let result = json!({ "result": "x".repeat(50_000) });
     let mut acknowledged: Vec<Value> = Vec::new();
     let (refused, unrecorded) = loop {
@@ -109,7 +109,7 @@ fn fill_and_make_room(stage: &Stage, disk: &Disk) {
     for _ in 0..3 {
         assert_eq!(ready(), 503, "nothing can be claimed");
     }
-    make_room(stage, disk, &server);
+    make_room(dir, disk, &server);
     until("it is ready again", || ready() == 200);
     until("there is room again", || server.post("/v1/claims", &claim("AFTER")).status == 200);
     if let Some(granted) = unrecorded {

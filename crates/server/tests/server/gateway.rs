@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier};
 
 use serde_json::json;
 
-use crate::stage::{Server, Stage, claim_of, until};
+use crate::fixture::{Server, Workdir, claim_of, until};
 use crate::wire::{Answer, Call, send};
 
 /// A service that says how often it acted.
@@ -66,15 +66,15 @@ fn pay(server: &Server, key: &str, amount: u32) -> Answer {
     send(server.gateway.unwrap(), &call)
 }
 
-fn serve(stage: &Stage) -> Server {
-    stage.serve(&["--gateway-listen", "127.0.0.1:0"])
+fn serve(dir: &Workdir) -> Server {
+    dir.serve(&["--gateway-listen", "127.0.0.1:0"])
 }
 
 #[test]
 fn a_request_takes_hold_once_and_its_duplicate_gets_its_answer() {
     let service = Service::start("201 Created");
-    let stage = Stage::with_config(&service.routes(""));
-    let mut server = serve(&stage);
+    let dir = Workdir::with_config(&service.routes(""));
+    let mut server = serve(&dir);
     let (first, second) = (pay(&server, "k-1", 5), pay(&server, "k-1", 5));
     assert_eq!((first.status, first.text()), (201, r#"{"payment":1}"#.to_owned()), "{first:?}");
     assert_eq!((second.status, second.text()), (201, first.text()), "{second:?}");
@@ -89,7 +89,7 @@ fn a_request_takes_hold_once_and_its_duplicate_gets_its_answer() {
     // The operation is in the ledger, under the route's name.
     assert!(server.get("/v1/operations").text().contains("create-payment"));
     assert_eq!(server.stop(), Some(0));
-    let server = serve(&stage);
+    let server = serve(&dir);
     let third = pay(&server, "k-1", 5);
     assert_eq!((third.status, third.header("idempotent-replayed")), (201, Some("true")), "{third:?}");
     assert_eq!(service.acted(), 1);
@@ -98,8 +98,8 @@ fn a_request_takes_hold_once_and_its_duplicate_gets_its_answer() {
 #[test]
 fn a_key_belongs_to_what_its_path_names() {
     let service = Service::start("201 Created");
-    let stage = Stage::with_config(&service.routes("").replace("POST /payments", "POST /accounts/{id}/payments"));
-    let server = serve(&stage);
+    let dir = Workdir::with_config(&service.routes("").replace("POST /payments", "POST /accounts/{id}/payments"));
+    let server = serve(&dir);
     let pay = |path: &str| {
         let call = Call::post(path, &json!({ "amount": 5 })).header("idempotency-key", "k-1");
         send(server.gateway.unwrap(), &call)
@@ -113,8 +113,8 @@ fn a_key_belongs_to_what_its_path_names() {
 #[test]
 fn requests_at_once_act_once() {
     let service = Service::start("201 Created");
-    let stage = Stage::with_config(&service.routes(""));
-    let server = serve(&stage);
+    let dir = Workdir::with_config(&service.routes(""));
+    let server = serve(&dir);
     let start = Barrier::new(8);
     let answers: Vec<Answer> = std::thread::scope(|scope| {
         let one = || {
@@ -131,7 +131,7 @@ fn requests_at_once_act_once() {
 #[test]
 fn an_unknown_outcome_is_not_performed_again() {
     let service = Service::start("500 Internal Server Error");
-    let server = serve(&Stage::with_config(&service.routes("")));
+    let server = serve(&Workdir::with_config(&service.routes("")));
     let first = pay(&server, "k-1", 5);
     assert_eq!((first.status, first.header("onefold-outcome")), (500, Some("unknown")), "{first:?}");
     let second = pay(&server, "k-1", 5);
@@ -143,10 +143,10 @@ fn an_unknown_outcome_is_not_performed_again() {
 fn an_upstream_that_cannot_be_reached_leaves_the_key_usable() {
     let service = Service::start("201 Created");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let stage = Stage::with_config(&service.routes("").replace(&service.address.to_string(), &nobody.to_string()));
-    let server = serve(&stage);
+    let dir = Workdir::with_config(&service.routes("").replace(&service.address.to_string(), &nobody.to_string()));
+    let server = serve(&dir);
     assert_eq!(pay(&server, "k-1", 5).status, 502);
-    std::fs::write(stage.path("onefold.toml"), service.routes("")).unwrap();
+    std::fs::write(dir.path("onefold.toml"), service.routes("")).unwrap();
     server.reload();
     until("the new route is used", || pay(&server, "k-1", 5).status == 201);
     assert_eq!(service.acted(), 1);
@@ -155,16 +155,16 @@ fn an_upstream_that_cannot_be_reached_leaves_the_key_usable() {
 #[test]
 fn routes_are_read_again_and_a_broken_file_changes_nothing() {
     let (one, two) = (Service::start("201 Created"), Service::start("202 Accepted"));
-    let stage = Stage::with_config(&one.routes("deadline = \"20s\""));
-    let mut server = serve(&stage);
+    let dir = Workdir::with_config(&one.routes("deadline = \"20s\""));
+    let mut server = serve(&dir);
     assert_eq!(pay(&server, "k-1", 5).status, 201);
-    std::fs::write(stage.path("onefold.toml"), one.routes("clas = 1")).unwrap();
+    std::fs::write(dir.path("onefold.toml"), one.routes("clas = 1")).unwrap();
     server.reload();
-    until("the mistake is logged", || server.log().contains("the old routes stay"));
+    until("the mistake is logged", || server.log().contains("the old one stays in force"));
     assert_eq!(pay(&server, "k-2", 5).status, 201);
-    std::fs::write(stage.path("onefold.toml"), two.routes("deadline = \"10s\"\ntimeout = \"5s\"")).unwrap();
+    std::fs::write(dir.path("onefold.toml"), two.routes("deadline = \"10s\"\ntimeout = \"5s\"")).unwrap();
     server.reload();
-    until("the routes were read again", || server.log().contains("the routes were read again"));
+    until("the routes were read again", || server.log().contains("configuration reloaded"));
     assert_eq!(pay(&server, "k-3", 5).status, 202);
     assert_eq!(pay(&server, "k-1", 5).status, 201, "what was done stays done");
     assert_eq!((one.acted(), two.acted()), (2, 1));
@@ -174,16 +174,16 @@ fn routes_are_read_again_and_a_broken_file_changes_nothing() {
 #[test]
 fn a_file_whose_last_route_is_broken_declares_none_of_its_routes() {
     let service = Service::start("201 Created");
-    let stage = Stage::with_config(&service.routes(""));
-    let server = serve(&stage);
+    let dir = Workdir::with_config(&service.routes(""));
+    let server = serve(&dir);
     let named = |name: &str, more: &str| {
         service.routes(more).replace("create-payment", name).replace("/payments", &format!("/{name}"))
     };
     // What a class does not allow is found out when its guard is made.
     let broken = named("refund", "") + &named("transfer", "open = true");
-    std::fs::write(stage.path("onefold.toml"), service.routes("") + &broken).unwrap();
+    std::fs::write(dir.path("onefold.toml"), service.routes("") + &broken).unwrap();
     server.reload();
-    until("the mistake is logged", || server.log().contains("the old routes stay"));
+    until("the mistake is logged", || server.log().contains("the old one stays in force"));
     assert!(server.log().contains("may not be open"), "{}", server.log());
     assert_eq!(pay(&server, "k-1", 5).status, 201);
     // Nobody declared it: the first claim still may, on terms of its own.
@@ -193,18 +193,18 @@ fn a_file_whose_last_route_is_broken_declares_none_of_its_routes() {
 #[test]
 fn a_start_that_would_let_anybody_in_is_refused() {
     let service = Service::start("201 Created");
-    let stage = Stage::with_config(&service.routes(""));
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "0.0.0.0:0"]);
+    let dir = Workdir::with_config(&service.routes(""));
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "0.0.0.0:0"]);
     assert!(ran.code != Some(0) && ran.err().contains("open = true"), "{}", ran.err());
-    let stage = Stage::with_config(&service.routes("").replace("class = \"financial-or-legal\"\n", ""));
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config(&service.routes("").replace("class = \"financial-or-legal\"\n", ""));
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ran.code != Some(0) && ran.err().contains("onefold.toml:2:8"), "{}", ran.err());
 }
 
 #[test]
 fn a_problem_of_the_gateway_points_to_a_page_that_is_there() {
     let service = Service::start("201 Created");
-    let server = serve(&Stage::with_config(&service.routes("")));
+    let server = serve(&Workdir::with_config(&service.routes("")));
     let gateway = server.gateway.unwrap();
     let problem = send(gateway, &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
     let page = send(gateway, &Call::get(problem["type"].as_str().unwrap()));
@@ -217,8 +217,8 @@ fn a_problem_of_the_gateway_points_to_a_page_that_is_there() {
 fn a_page_of_the_gateway_never_stands_in_an_upstreams_way() {
     let service = Service::start("201 Created");
     let otherwise = format!("[gateway]\notherwise = \"http://{}\"\n", service.address);
-    let stage = Stage::with_config(&(service.routes("") + &otherwise));
-    let server = serve(&stage);
+    let dir = Workdir::with_config(&(service.routes("") + &otherwise));
+    let server = serve(&dir);
     let gateway = server.gateway.unwrap();
     let problem = send(gateway, &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
     assert_eq!(problem["type"], "urn:onefold:error:request-header-missing", "a name, and no page is promised");
@@ -226,7 +226,7 @@ fn a_page_of_the_gateway_never_stands_in_an_upstreams_way() {
     let passed = send(gateway, &Call::get("/errors/request-header-missing"));
     assert_eq!((passed.status, passed.text()), (201, r#"{"payment":1}"#.to_owned()), "the path is the upstream's");
     let based = "errors_base = \"https://docs.example.com/errors/\"\n".to_owned() + &service.routes("") + &otherwise;
-    let server = serve(&Stage::with_config(&based));
+    let server = serve(&Workdir::with_config(&based));
     let problem =
         send(server.gateway.unwrap(), &Call::post("/payments", &json!({}))).problem(400, "REQUEST_HEADER_MISSING");
     assert_eq!(problem["type"], "https://docs.example.com/errors/request-header-missing");

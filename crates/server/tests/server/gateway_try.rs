@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::stage::Stage;
+use crate::fixture::Workdir;
 
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> u16 {
@@ -113,21 +113,21 @@ fn route(gateway: u16, upstream: &str, more: &str) -> String {
 }
 
 /// A gateway before this service, which replays to everyone unless `more` says otherwise.
-fn stage(charging: &Charging, more: &str) -> (Stage, String) {
+fn dir(charging: &Charging, more: &str) -> (Workdir, String) {
     let upstream = format!("http://127.0.0.1:{}", charging.serve());
-    (Stage::with_config(&route(free_port(), &upstream, more)), format!("{upstream}/#/charges"))
+    (Workdir::with_config(&route(free_port(), &upstream, more)), format!("{upstream}/#/charges"))
 }
 
 #[test]
 fn a_trial_shows_that_each_key_is_performed_once() {
     let charging = Charging::default();
-    let (stage, effects) = stage(&charging, "anonymous_replay = true");
-    let _server = stage.serve(&[]);
-    let shown = stage.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}", "--effects", &effects]).done();
+    let (dir, effects) = dir(&charging, "anonymous_replay = true");
+    let _server = dir.serve(&[]);
+    let shown = dir.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}", "--effects", &effects]).done();
     assert!(shown.contains("performed once, replayed 7 times"), "{shown}");
     assert!(shown.contains("The promises held, and the upstream counted one effect a key"), "{shown}");
     let before = charging.count();
-    let json = stage.run(&["gateway", "try", "charge", "--json", "--effects", &effects]).json();
+    let json = dir.run(&["gateway", "try", "charge", "--json", "--effects", &effects]).json();
     assert_eq!(
         (&json["held"], &json["verdict"], &json["effectsCounted"]),
         (&true.into(), &"held".into(), &true.into())
@@ -144,22 +144,22 @@ fn a_trial_shows_that_each_key_is_performed_once() {
 #[test]
 fn effects_that_were_not_counted_are_not_claimed() {
     let charging = Charging::default();
-    let (stage, _) = stage(&charging, "anonymous_replay = true\nfingerprint = { fields = [\"/amount\"] }");
-    let _server = stage.serve(&[]);
+    let (dir, _) = dir(&charging, "anonymous_replay = true\nfingerprint = { fields = [\"/amount\"] }");
+    let _server = dir.serve(&[]);
     // Where chosen fields are compared, another body differs in one of them.
-    let ran = stage.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}", "--json"]);
+    let ran = dir.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!((&json["effectsCounted"], &json["steps"][0]["effects"]), (&false.into(), &serde_json::Value::Null));
     assert_eq!(json["steps"][4]["verdict"], "held", "{json}");
     assert_ne!(json["verdict"], "broken", "{json}");
     assert_eq!(ran.code, Some(if json["held"] == true { 0 } else { 79 }), "{json}");
-    let ran = stage.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}"]);
+    let ran = dir.run(&["gateway", "try", "charge", "--body", "{\"amount\": 1}"]);
     assert!(!ran.out().contains("counted one effect"), "{}", ran.out());
     assert!(ran.out().contains("--effects"), "{}", ran.out());
 }
 
 #[test]
-fn an_answer_that_is_kept_back_is_no_broken_promise_and_is_named() {
+fn an_answer_that_is_kept_back_is_not_a_broken_promise_and_is_named() {
     let rows = [
         (Charging::default(), "", "anonymous_replay"),
         (
@@ -170,9 +170,9 @@ fn an_answer_that_is_kept_back_is_no_broken_promise_and_is_named() {
         (Charging { events: true, ..Charging::default() }, "anonymous_replay = true", "events"),
     ];
     for (charging, more, words) in rows {
-        let (stage, effects) = stage(&charging, more);
-        let _server = stage.serve(&[]);
-        let shown = stage.run(&["gateway", "try", "charge", "--effects", &effects]).done();
+        let (dir, effects) = dir(&charging, more);
+        let _server = dir.serve(&[]);
+        let shown = dir.run(&["gateway", "try", "charge", "--effects", &effects]).done();
         let again = shown.lines().find(|line| line.starts_with("again")).unwrap();
         assert!(again.contains("held: not performed") && again.contains(words), "{shown}");
     }
@@ -181,19 +181,18 @@ fn an_answer_that_is_kept_back_is_no_broken_promise_and_is_named() {
 #[test]
 fn a_request_that_takes_no_hold_shows_nothing() {
     for status in [404, 401, 429, 402] {
-        let (stage, effects) =
-            stage(&Charging { status: Some(status), ..Charging::default() }, "anonymous_replay = true");
-        let _server = stage.serve(&[]);
+        let (dir, effects) = dir(&Charging { status: Some(status), ..Charging::default() }, "anonymous_replay = true");
+        let _server = dir.serve(&[]);
         for more in [&[][..], &["--effects", &effects]] {
-            let ran = stage.run(&[&["gateway", "try", "charge"], more].concat());
+            let ran = dir.run(&[&["gateway", "try", "charge"], more].concat());
             assert_eq!(ran.code, Some(79), "{}{}", ran.out(), ran.err());
             assert!(ran.out().contains("Nothing was shown"), "{}", ran.out());
             assert!(ran.out().contains(&format!("the upstream answered {status}")), "{}", ran.out());
         }
     }
-    let stage = Stage::with_config(&route(free_port(), &format!("http://127.0.0.1:{}", free_port()), ""));
-    let _server = stage.serve(&[]);
-    let ran = stage.run(&["gateway", "try", "charge"]);
+    let dir = Workdir::with_config(&route(free_port(), &format!("http://127.0.0.1:{}", free_port()), ""));
+    let _server = dir.serve(&[]);
+    let ran = dir.run(&["gateway", "try", "charge"]);
     assert_eq!(ran.code, Some(79), "{}{}", ran.out(), ran.err());
     assert!(ran.out().contains("UPSTREAM_UNREACHABLE"), "{}", ran.out());
 }
@@ -259,9 +258,9 @@ impl Forgetful {
 #[test]
 fn a_front_that_forgets_a_cut_request_does_not_pass() {
     let url = format!("http://127.0.0.1:{}", Forgetful::serve());
-    let stage = Stage::with_config(&route(free_port(), &url, "anonymous_replay = true"));
+    let dir = Workdir::with_config(&route(free_port(), &url, "anonymous_replay = true"));
     let trial = ["gateway", "try", "charge", "--url", &url, "--json"];
-    let ran = stage.run(&[&trial[..], &["--effects", &url]].concat());
+    let ran = dir.run(&[&trial[..], &["--effects", &url]].concat());
     let json: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!((ran.code, &json["verdict"]), (Some(1), &"broken".into()), "{json}");
     assert_eq!(json["steps"][3]["verdict"], "broken", "{json}");
@@ -269,7 +268,7 @@ fn a_front_that_forgets_a_cut_request_does_not_pass() {
         assert_eq!(json["steps"][step]["verdict"], "held", "only the cut shows it: {json}");
     }
     // Without a count it cannot be told from a request that had not begun, and that is said.
-    let ran = stage.run(&trial);
+    let ran = dir.run(&trial);
     let json: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!((ran.code, &json["verdict"]), (Some(79), &"not shown".into()), "{json}");
     assert!(json["steps"][3]["shows"].as_str().unwrap().contains("forgotten"), "{json}");
@@ -277,7 +276,7 @@ fn a_front_that_forgets_a_cut_request_does_not_pass() {
 
 #[test]
 fn what_cannot_be_tried_is_said_with_the_next_step() {
-    let stage = Stage::with_config(&route(free_port(), "https://api.example", ""));
+    let dir = Workdir::with_config(&route(free_port(), "https://api.example", ""));
     let rows = [
         (vec!["charge"], Some(65), "--yes"),
         (vec!["charge", "--yes"], Some(69), "onefold serve"),
@@ -287,7 +286,7 @@ fn what_cannot_be_tried_is_said_with_the_next_step() {
         (vec!["charge", "--yes", "--effects", "/count"], Some(65), "http://127.0.0.1:8181/count"),
     ];
     for (words, code, hint) in rows {
-        let ran = stage.run(&[&["gateway", "try"], words.as_slice()].concat());
+        let ran = dir.run(&[&["gateway", "try"], words.as_slice()].concat());
         assert_eq!(ran.code, code, "{words:?}: {}{}", ran.out(), ran.err());
         assert!(ran.err().contains(hint), "{words:?}: {}", ran.err());
     }

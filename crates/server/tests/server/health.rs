@@ -2,14 +2,14 @@
 
 use serde_json::json;
 
+use crate::fixture::{Workdir, attempt, claim, merged, until};
 use crate::seen::{json_is, text_is};
-use crate::stage::{Stage, attempt, claim, merged, until};
 use crate::wire::Call;
 
 #[test]
 fn health_and_readiness_are_told_to_anyone() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for path in ["/health", "/ready"] {
         let answer = server.send(&Call::get(path));
         let mut body = answer.ok();
@@ -22,8 +22,8 @@ fn health_and_readiness_are_told_to_anyone() {
 
 #[test]
 fn every_answer_carries_the_callers_correlation_id() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let call = Call::post("/v1/claims", &claim("CASE-1")).token(&server.token).header("x-correlation-id", "CASE-7");
     assert_eq!(server.send(&call).header("x-correlation-id"), Some("CASE-7"));
     let shown = server.get("/v1/operations?id=CASE-1").ok();
@@ -34,8 +34,8 @@ fn every_answer_carries_the_callers_correlation_id() {
 
 #[test]
 fn a_log_line_names_the_request_the_operation_and_a_pseudonym_of_the_actor() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--log-format", "json"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--log-format", "json"]);
     let granted = server.granted(&claim("CASE-1"));
     let body = json!({ "fence": 7, "attemptId": attempt() });
     let path = format!("/v1/operations/{}/release", granted.operation);
@@ -54,8 +54,8 @@ fn a_log_line_names_the_request_the_operation_and_a_pseudonym_of_the_actor() {
 
 #[test]
 fn metrics_count_what_was_asked_and_answered() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let first = claim("CASE-1");
     let granted = server.granted(&first);
     server.record(&granted, "complete", &json!({})).ok();
@@ -86,8 +86,8 @@ fn metrics_count_what_was_asked_and_answered() {
 
 #[test]
 fn every_error_links_its_page() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let problem = server.get("/v1/operations/op_x").json();
     let page = server.get(problem["type"].as_str().unwrap());
     assert_eq!(page.status, 200);
@@ -97,18 +97,18 @@ fn every_error_links_its_page() {
 
 #[test]
 fn a_server_that_is_asked_to_stop_ends_well_and_its_note_goes() {
-    let stage = Stage::new();
-    let mut server = stage.serve(&[]);
-    assert!(stage.path("onefold.db.server").exists());
+    let dir = Workdir::new();
+    let mut server = dir.serve(&[]);
+    assert!(dir.path("onefold.db.server").exists());
     server.granted(&claim("CASE-1"));
     assert_eq!(server.stop(), Some(0), "{}", server.log());
-    assert!(!stage.path("onefold.db.server").exists());
+    assert!(!dir.path("onefold.db.server").exists());
 }
 
 #[test]
 fn an_idle_server_takes_less_than_40_mb() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     until("it is ready", || server.send(&Call::get("/ready")).status == 200);
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -119,10 +119,10 @@ fn an_idle_server_takes_less_than_40_mb() {
 
 #[test]
 fn retention_is_applied_when_an_administrator_asks() {
-    let stage = Stage::with_config(
+    let dir = Workdir::with_config(
         "[kind.\"notice.issue\"]\nclass = \"external-command\"\nretention = { id = \"1ms\", redelivery = \"1ms\" }\n",
     );
-    let server = stage.serve(&[]);
+    let server = dir.serve(&[]);
     let bare = |id: &str| merged(&claim(id), &json!({ "declare": null }));
     let granted = server.granted(&bare("CASE-1"));
     server.record(&granted, "complete", &json!({})).ok();

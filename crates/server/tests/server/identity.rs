@@ -4,13 +4,13 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Server, Workdir, claim, merged, payment, until};
 use crate::seen::{json_is, text_is};
-use crate::stage::{Server, Stage, claim, merged, payment, until};
 use crate::wire::{Answer, Call};
 
 /// Makes a token; answers with its secret once the server knows it.
-fn token(stage: &Stage, server: &Server, name: &str, role: &str, tenant: &str) -> String {
-    let made = stage.run(&["token", "add", name, "--role", role, "--tenant", tenant, "--json"]).json();
+fn token(dir: &Workdir, server: &Server, name: &str, role: &str, tenant: &str) -> String {
+    let made = dir.run(&["token", "add", name, "--role", role, "--tenant", tenant, "--json"]).json();
     let secret = made["token"].as_str().unwrap().to_owned();
     until("the token is known", || server.send(&Call::get("/v1/operations").token(&secret)).status == 200);
     secret
@@ -21,9 +21,9 @@ fn post_as(server: &Server, token: &str, path: &str, body: &Value) -> Answer {
 }
 
 #[test]
-fn whoever_has_no_token_is_told_so_and_nothing_else() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+fn a_caller_without_a_token_is_told_so_and_nothing_else() {
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     // What the server's first words point at.
     assert_eq!(server.send(&Call::get("/openapi.json")).status, 200);
     let paths = ["/v1/operations", "/metrics", "/nowhere", "/v1/incidents", "/errors", "/runbooks"];
@@ -51,8 +51,8 @@ fn whoever_has_no_token_is_told_so_and_nothing_else() {
 
 #[test]
 fn a_role_may_what_the_table_says() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let done = server.granted(&claim("DONE"));
     server.record(&done, "complete", &json!({})).ok();
     let incident = server.unknown(&claim("UNSURE"));
@@ -82,7 +82,7 @@ fn a_role_may_what_the_table_says() {
         ("administrator", &["look", "act", "decide", "administer"]),
     ];
     for (role, allowed) in table {
-        let secret = token(&stage, &server, &format!("a-{role}"), role, "default");
+        let secret = token(&dir, &server, &format!("a-{role}"), role, "default");
         for (index, (needs, call)) in calls.iter().enumerate() {
             let answer = server.send(&call.clone().token(&secret));
             if allowed.contains(needs) {
@@ -92,27 +92,27 @@ fn a_role_may_what_the_table_says() {
             }
         }
     }
-    let reader = token(&stage, &server, "someone", "reader", "default");
+    let reader = token(&dir, &server, "someone", "reader", "default");
     json_is("role_denied", &server.send(&Call::get(&result).token(&reader)).json());
 }
 
 #[test]
 fn a_token_is_added_and_removed_while_the_server_runs() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
-    let secret = token(&stage, &server, "night-shift", "operator", "default");
-    stage.run(&["token", "remove", "night-shift"]).done();
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
+    let secret = token(&dir, &server, "night-shift", "operator", "default");
+    dir.run(&["token", "remove", "night-shift"]).done();
     until("the token is refused", || server.send(&Call::get("/v1/operations").token(&secret)).status == 401);
-    let database = std::fs::read(stage.path("onefold.db")).unwrap();
+    let database = std::fs::read(dir.path("onefold.db")).unwrap();
     let found = database.windows(secret.len()).any(|window| window == secret.as_bytes());
     assert!(!found, "only a digest is kept");
 }
 
 #[test]
 fn the_first_token_is_its_owners_alone_and_may_be_exchanged_while_the_server_runs() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
-    let file = stage.path("onefold.token");
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
+    let file = dir.path("onefold.token");
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::write(&file, "another-token-of-mine\n").unwrap();
     let call = |token: &str| server.send(&Call::get("/v1/operations").token(token)).status;
@@ -122,12 +122,12 @@ fn the_first_token_is_its_owners_alone_and_may_be_exchanged_while_the_server_run
 
 #[test]
 fn another_tenants_operation_is_not_found() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let ours = claim("CASE-1");
     let granted = server.granted(&ours);
     let incident = server.unknown(&claim("CASE-2"));
-    let theirs = token(&stage, &server, "them", "administrator", "other");
+    let theirs = token(&dir, &server, "them", "administrator", "other");
     for path in ["", "/timeline", "/result"] {
         let path = format!("/v1/operations/{}{path}", granted.operation);
         server.send(&Call::get(&path).token(&theirs)).problem(404, "OPERATION_NOT_FOUND");
@@ -150,8 +150,8 @@ fn another_tenants_operation_is_not_found() {
 
 #[test]
 fn a_foreign_host_or_origin_is_refused_even_with_a_token() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--hosts", "ledger.internal"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--hosts", "ledger.internal"]);
     let call =
         |name: &str, value: &str| server.send(&Call::get("/v1/operations").token(&server.token).header(name, value));
     json_is("host_foreign", &call("host", "evil.example").problem(403, "REQUEST_ORIGIN_REFUSED"));
@@ -171,13 +171,13 @@ fn a_foreign_host_or_origin_is_refused_even_with_a_token() {
 
 #[test]
 fn an_address_that_others_can_reach_needs_named_tokens() {
-    let stage = Stage::new();
-    let refused = stage.run(&["serve", "--listen", "0.0.0.0:0"]);
+    let dir = Workdir::new();
+    let refused = dir.run(&["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(refused.code, Some(78), "{}", refused.err());
     assert!(refused.err().contains("onefold token add NAME --role operator"), "{}", refused.err());
-    let made = stage.run(&["token", "add", "someone", "--role", "caller", "--json"]).json();
+    let made = dir.run(&["token", "add", "someone", "--role", "caller", "--json"]).json();
     // Now it listens; names other than its address are those of `hosts`.
-    let server = stage.serve_at("0.0.0.0:0", &["--hosts", "ledger.internal"]);
+    let server = dir.serve_at("0.0.0.0:0", &["--hosts", "ledger.internal"]);
     let call = Call::get("/v1/operations").token(made["token"].as_str().unwrap());
     assert_eq!(server.send(&call.clone().header("host", "ledger.internal")).status, 200);
     server.send(&call.header("host", "evil.example")).problem(403, "REQUEST_ORIGIN_REFUSED");
@@ -185,17 +185,17 @@ fn an_address_that_others_can_reach_needs_named_tokens() {
 
 #[test]
 fn a_financial_or_legal_effect_did_not_happen_only_when_two_people_say_so() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = payment("PAY-1");
     let incident = server.unknown(&claim);
-    let [alice, bob] = ["alice", "bob"].map(|name| token(&stage, &server, name, "operator", "default"));
+    let [alice, bob] = ["alice", "bob"].map(|name| token(&dir, &server, name, "operator", "default"));
     let path = format!("/v1/incidents/{incident}/resolve");
     let body = json!({ "didNotHappen": { "force": true }, "why": "the bank has no such transfer" });
     let first = post_as(&server, &alice, &path, &body).ok();
     json_is("resolve_needs_second_person", &first);
     assert_eq!(post_as(&server, &alice, &path, &body).ok()["verb"], "NEEDS_SECOND_PERSON");
-    assert_eq!(server.claim(&merged(&claim, &json!({ "attemptId": crate::stage::attempt() })))["claim"], "unknown");
+    assert_eq!(server.claim(&merged(&claim, &json!({ "attemptId": crate::fixture::attempt() })))["claim"], "unknown");
     assert_eq!(post_as(&server, &bob, &path, &body).ok()["verb"], "DONE");
     let operation = first["operation"].as_str().unwrap();
     let story = server.get(&format!("/v1/operations/{operation}/timeline")).ok();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Server, Workdir, attempt, claim, claim_of, merged};
 use crate::seen::json_is;
-use crate::stage::{Server, Stage, attempt, claim, claim_of, merged};
 
 fn verb(server: &Server, incident: &str, verb: &str, body: &Value) -> crate::wire::Answer {
     server.post(&format!("/v1/incidents/{incident}/{verb}"), &merged(&json!({ "why": "looked it up" }), body))
@@ -11,8 +11,8 @@ fn verb(server: &Server, incident: &str, verb: &str, body: &Value) -> crate::wir
 
 #[test]
 fn incidents_are_listed_grouped_and_shown() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let first = server.unknown(&claim("CASE-1"));
     server.unknown(&claim("CASE-2"));
     server.unknown(&claim_of("letter.send", "CASE-3"));
@@ -30,8 +30,8 @@ fn incidents_are_listed_grouped_and_shown() {
 
 #[test]
 fn pages_of_incidents_meet_each_once() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let mut opened: Vec<String> = (0..5).map(|index| server.unknown(&claim(&format!("CASE-{index}")))).collect();
     let first = server.get("/v1/incidents?limit=3").ok();
     let second = server.get(&format!("/v1/incidents?limit=3&after={}", first["next"])).ok();
@@ -44,8 +44,8 @@ fn pages_of_incidents_meet_each_once() {
 
 #[test]
 fn what_took_hold_is_replayed_from_then_on() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let incident = server.unknown(&claim);
     let found = json!({ "tookHold": { "reference": "NTC-991", "result": { "notice": "NTC-991" } } });
@@ -58,8 +58,8 @@ fn what_took_hold_is_replayed_from_then_on() {
 
 #[test]
 fn did_not_happen_is_believed_only_when_nothing_can_still_arrive_or_with_force() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let incident = server.unknown(&claim);
     let early = verb(&server, &incident, "resolve", &json!({ "didNotHappen": {} }));
@@ -72,8 +72,8 @@ fn did_not_happen_is_believed_only_when_nothing_can_still_arrive_or_with_force()
 
 #[test]
 fn a_failure_that_a_person_found_is_final() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let incident = server.unknown(&claim);
     json_is("resolve_failed", &verb(&server, &incident, "resolve", &json!({ "failed": "NOTICE_REFUSED" })).ok());
@@ -83,8 +83,8 @@ fn a_failure_that_a_person_found_is_final() {
 
 #[test]
 fn a_retry_is_refused_where_an_attempt_may_have_taken_hold_and_allowed_where_none_did() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let unsure = server.unknown(&claim("UNSURE"));
     json_is("retry_refused", &verb(&server, &unsure, "retry", &json!({})).problem(409, "RESOLUTION_REFUSED"));
     let safe = claim("SAFE");
@@ -97,16 +97,16 @@ fn a_retry_is_refused_where_an_attempt_may_have_taken_hold_and_allowed_where_non
 
 #[test]
 fn asking_is_refused_where_nobody_can_be_asked() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let incident = server.unknown(&claim("CASE-1"));
     json_is("ask_refused", &verb(&server, &incident, "ask", &json!({})).problem(409, "RESOLUTION_REFUSED"));
 }
 
 #[test]
 fn a_verb_needs_a_reason_and_is_refused_when_the_operation_moved_on() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let incident = server.unknown(&claim("CASE-1"));
     let failed = json!({ "failed": "GAVE_UP" });
     let path = format!("/v1/incidents/{incident}/resolve");
@@ -131,8 +131,8 @@ fn a_verb_needs_a_reason_and_is_refused_when_the_operation_moved_on() {
 
 #[test]
 fn many_are_settled_after_a_dry_run_that_changes_nothing() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for id in ["CASE-1", "CASE-2"] {
         server.unknown(&claim(id));
     }
@@ -155,8 +155,8 @@ fn many_are_settled_after_a_dry_run_that_changes_nothing() {
 
 #[test]
 fn a_filter_that_names_nothing_is_refused_and_settles_nothing() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for id in ["CASE-1", "CASE-2"] {
         server.unknown(&claim(id));
     }
@@ -179,8 +179,9 @@ fn a_filter_that_names_nothing_is_refused_and_settles_nothing() {
         for (verb, found) in [("resolve", json!({ "failed": "GAVE_UP" })), ("retry", json!({})), ("ask", json!({}))] {
             let body = merged(&found, &json!({ "why": "all of them", "filter": filter }));
             let refused = server.post(&format!("/v1/incidents/{verb}"), &body);
-            let code = if filter["kind"] == "" { "DECLARATION_INVALID" } else { "REQUEST_BODY_INVALID" };
-            refused.problem(400, code);
+            let (status, code) =
+                if filter["kind"] == "" { (422, "DECLARATION_INVALID") } else { (400, "REQUEST_BODY_INVALID") };
+            refused.problem(status, code);
         }
     }
     // A reason is asked for before anything is looked for.
@@ -199,8 +200,8 @@ fn a_filter_that_names_nothing_is_refused_and_settles_nothing() {
 
 #[test]
 fn what_took_hold_without_a_result_is_replayed_as_not_kept() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let claim = claim("CASE-1");
     let incident = server.unknown(&claim);
     verb(&server, &incident, "resolve", &json!({ "tookHold": { "reference": "NTC-991" } })).ok();

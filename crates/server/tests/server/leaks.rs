@@ -3,8 +3,8 @@
 use onefold_core::error::{self as codes, ALL, Code, Visibility};
 use serde_json::{Value, json};
 
+use crate::fixture::{Granted, Server, Workdir, attempt, claim, merged, payment, until};
 use crate::leaks_constructed::CONSTRUCTED;
-use crate::stage::{Granted, Server, Stage, attempt, claim, merged, payment, until};
 use crate::wire::Call;
 
 /// What every planted word begins with; each place has a word of its own.
@@ -26,8 +26,8 @@ const ECHOED: [&str; 11] = [
 ];
 
 /// A running server, and what the calls below are about.
-struct Scene {
-    stage: Stage,
+struct LeakFixture {
+    dir: Workdir,
     server: Server,
     /// May look and no more.
     reader: String,
@@ -61,12 +61,12 @@ fn said() -> Value {
     json!({ "dependency": "notice-service token=m4rk3r-dependency", "detail": detail })
 }
 
-impl Scene {
+impl LeakFixture {
     fn new() -> Self {
-        let stage = Stage::new();
-        let server = stage.serve(&["--log", "debug", "--body-bytes-max", "65536"]);
+        let dir = Workdir::new();
+        let server = dir.serve(&["--log", "debug", "--body-bytes-max", "65536"]);
         let token = |name: &str, role: &str, tenant: &str| {
-            let made = stage.run(&["token", "add", name, "--role", role, "--tenant", tenant, "--json"]).json();
+            let made = dir.run(&["token", "add", name, "--role", role, "--tenant", tenant, "--json"]).json();
             made["token"].as_str().unwrap().to_owned()
         };
         let (reader, stranger) = (token("looks", "reader", "default"), token("far", "operator", "elsewhere"));
@@ -95,7 +95,7 @@ impl Scene {
         server.record(&letter, "unknown", &said()).ok();
         server.incident(&letter);
         let payment = server.granted(&payment("PAID"));
-        Self { stage, server, reader, stranger, open, done, released, unsure, payment }
+        Self { dir, server, reader, stranger, open, done, released, unsure, payment }
     }
 
     /// The codes that calls of a client reach, and the call that reaches each.
@@ -150,7 +150,7 @@ impl Scene {
 
     /// The codes that only a broken database reaches.
     fn break_the_database(&self) -> Vec<(Code, Value)> {
-        let other = rusqlite::Connection::open(self.stage.path("onefold.db")).unwrap();
+        let other = rusqlite::Connection::open(self.dir.path("onefold.db")).unwrap();
         let claim = || self.server.post("/v1/claims", &planted("BROKEN"));
         other.execute_batch("ALTER TABLE onefold_operations RENAME TO m4rk3r_table").unwrap();
         let gone = claim().problem(500, "PROGRAMMING_INVARIANT_VIOLATED");
@@ -161,7 +161,7 @@ impl Scene {
         vec![(codes::PROGRAMMING_INVARIANT_VIOLATED, gone), (codes::DATABASE_BUSY, busy)]
     }
 
-    /// Whatever the server shows to whoever may not read payloads.
+    /// Whatever the server shows to those who may not read payloads.
     fn shown(&self) -> Vec<(String, String)> {
         let listed = self.server.get("/v1/incidents?closed=true").ok();
         let mut paths: Vec<String> =
@@ -180,34 +180,34 @@ impl Scene {
 
 #[test]
 fn nothing_that_was_planted_is_found() {
-    let scene = Scene::new();
+    let fixture = LeakFixture::new();
     let mut provoked: Vec<(Code, Value)> = Vec::new();
-    for (code, call) in scene.calls() {
-        let body = scene.server.send(&call).json();
+    for (code, call) in fixture.calls() {
+        let body = fixture.server.send(&call).json();
         assert_eq!(body["code"], code.as_str(), "{body}");
         provoked.push((code, body));
     }
-    provoked.extend(scene.break_the_database());
+    provoked.extend(fixture.break_the_database());
     for (code, body) in &provoked {
         let hides = code.descriptor().visibility != Visibility::External;
         // A client is told what is wrong with what it sent; a payload or a secret is in no answer, whatever its code.
         let told = ECHOED.iter().fold(body.to_string(), |text, word| text.replace(word, ""));
         assert!(!(if hides { body.to_string() } else { told }).contains(MARK), "{body}");
     }
-    for (path, text) in scene.shown() {
+    for (path, text) in fixture.shown() {
         // Evidence is a reference that someone gave for people; it is a line of the story.
         assert!(!text.replace("m4rk3r-evidence", "").contains(MARK), "{path}: {text}");
     }
     // Evidence and why are references that people gave for people; payloads and secrets are nowhere.
-    let timeline = scene.server.get(&format!("/v1/operations/{}/timeline", scene.done.operation)).ok();
+    let timeline = fixture.server.get(&format!("/v1/operations/{}/timeline", fixture.done.operation)).ok();
     // What its caller calls an operation, its case and its process is shown as it was given: it is searched by that.
     let timeline = timeline["events"].to_string();
     assert!(!timeline.replace("m4rk3r-evidence", "").contains(MARK), "{timeline}");
-    let log = scene.server.log();
+    let log = fixture.server.log();
     assert!(log.contains("PROGRAMMING_INVARIANT_VIOLATED") && log.contains("DATABASE_BUSY"), "{log}");
     for line in log.lines() {
-        assert!(!line.contains(MARK) && !line.contains(&scene.server.token), "{line}");
-        assert!(!line.contains(&scene.reader) && !line.contains(&scene.stranger), "{line}");
+        assert!(!line.contains(MARK) && !line.contains(&fixture.server.token), "{line}");
+        assert!(!line.contains(&fixture.reader) && !line.contains(&fixture.stranger), "{line}");
     }
     let mut met: Vec<&str> = provoked.iter().map(|(code, _)| code.as_str()).collect();
     met.extend(CONSTRUCTED.iter().map(|code| code.as_str()));

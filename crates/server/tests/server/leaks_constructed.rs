@@ -7,7 +7,7 @@ use axum::response::IntoResponse as _;
 use http_body_util::BodyExt as _;
 use onefold_core::Error;
 use onefold_core::error::{self as codes, Code, Severity, Violation, Visibility};
-use onefold_http::Rejection;
+use onefold_http::ProblemResponse;
 
 /// What the server does not answer, or only in places where a test does not get it to.
 pub(crate) const CONSTRUCTED: &[Code] = &[
@@ -63,7 +63,7 @@ pub(crate) const CONSTRUCTED: &[Code] = &[
     codes::COMMAND_FAILED,
     codes::COMMAND_NOT_STARTED,
     codes::COMMAND_KILLED,
-    // Of the layer and the gateway, which have a door of their own.
+    // Of the layer and the gateway, which answer on listeners of their own.
     codes::IDEMPOTENCY_KEY_REUSED,
     codes::OPERATION_IN_FLIGHT,
     codes::OPERATION_WAITING,
@@ -126,7 +126,7 @@ async fn told(error: Error) -> (String, String) {
         .with_writer(move || writer.clone())
         .with_ansi(false)
         .finish();
-    let response = tracing::subscriber::with_default(logging, || Rejection::from(error).into_response());
+    let response = tracing::subscriber::with_default(logging, || ProblemResponse::from(error).into_response());
     let bytes = response.into_body().collect().await.unwrap().to_bytes();
     let log = String::from_utf8_lossy(&lines.0.lock().unwrap()).into_owned();
     (String::from_utf8_lossy(&bytes).into_owned(), log)

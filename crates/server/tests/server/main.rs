@@ -18,7 +18,7 @@
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
 //! | `snippets` | every snippet of the README and the guides |
-//! | `stage`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
+//! | `fixture`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod archive;
@@ -30,10 +30,13 @@ mod bad_bodies;
 mod bad_requests;
 mod bad_starts;
 mod claims;
+mod dependencies;
 #[path = "../shared/description.rs"]
 mod description;
 mod examples;
 mod exits;
+#[path = "../shared/fixture.rs"]
+mod fixture;
 mod full_disk;
 mod gateway;
 mod gateway_try;
@@ -62,8 +65,6 @@ mod scrape;
 mod seen;
 mod shown;
 mod snippets;
-#[path = "../shared/stage.rs"]
-mod stage;
 mod traces;
 #[path = "../shared/wire.rs"]
 mod wire;

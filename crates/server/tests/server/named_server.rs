@@ -1,10 +1,10 @@
 //! A command that is told of a server acts on that server, or refuses; a server that is told to read again goes on.
 
-use crate::stage::{Stage, until};
+use crate::fixture::{Workdir, until};
 
 #[test]
 fn what_cannot_act_on_a_server_refuses_and_leaves_the_local_ledger_alone() {
-    let (there, here) = (Stage::new(), Stage::new());
+    let (there, here) = (Workdir::new(), Workdir::new());
     let server = there.serve(&[]);
     here.run(&["migrate"]).done();
     let before = std::fs::read(here.path("onefold.db")).unwrap();
@@ -30,7 +30,7 @@ fn what_cannot_act_on_a_server_refuses_and_leaves_the_local_ledger_alone() {
 
 #[test]
 fn pruning_through_a_server_prunes_its_ledger_and_needs_its_administrator() {
-    let (there, here) = (Stage::new(), Stage::new());
+    let (there, here) = (Workdir::new(), Workdir::new());
     let server = there.serve(&[]);
     let token = there.path("onefold.token").display().to_string();
     let pruned = here.run(&["prune", "--server", &server.url(), "--token-file", &token, "--json"]).json();
@@ -46,16 +46,16 @@ fn pruning_through_a_server_prunes_its_ledger_and_needs_its_administrator() {
 
 #[test]
 fn a_server_without_routes_goes_on_when_it_is_told_to_read_again() {
-    let stage = Stage::with_config("log = \"info\"\n");
-    let server = stage.serve(&[]);
+    let dir = Workdir::with_config("log = \"info\"\n");
+    let server = dir.serve(&[]);
     server.reload();
-    until("it says that there is nothing to read", || server.log().contains("nothing to read again"));
-    std::fs::write(stage.path("onefold.toml"), "databse = \"x\"\n").unwrap();
+    until("it says that it did", || server.log().contains("configuration reloaded"));
+    std::fs::write(dir.path("onefold.toml"), "databse = \"x\"\n").unwrap();
     server.reload();
-    until("it says that the file is broken", || server.log().contains("the server goes on with the old one"));
+    until("it says that the file is broken", || server.log().contains("the old one stays in force"));
     let route = "[[route]]\nname = \"pay\"\nmatch = \"POST /p\"\nupstream = \"http://127.0.0.1:1\"\nclass = \"external-command\"\ncaller = \"anonymous\"\n";
-    std::fs::write(stage.path("onefold.toml"), route).unwrap();
+    std::fs::write(dir.path("onefold.toml"), route).unwrap();
     server.reload();
-    until("it says that routes need a start", || server.log().contains("start the server again"));
+    until("it says that routes need a start", || server.log().contains("restart the server to start or end a part"));
     server.get("/ready").ok();
 }

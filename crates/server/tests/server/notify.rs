@@ -5,25 +5,25 @@ use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-use crate::receiver::{Heard, Receiver, declare, loopback};
-use crate::stage::{Server, Stage, claim, claim_of, merged, until};
+use crate::fixture::{Server, Workdir, claim, claim_of, merged, until};
+use crate::receiver::{ReceivedMessage, Receiver, declare, loopback};
 
-fn stage(at: SocketAddr, more: &str) -> Stage {
-    let stage = Stage::new();
-    declare(stage.folder(), at, more);
-    stage
+fn dir(at: SocketAddr, more: &str) -> Workdir {
+    let dir = Workdir::new();
+    declare(dir.folder(), at, more);
+    dir
 }
 
-fn serve(stage: &Stage) -> Server {
-    stage.serve(&["--sweep-every", "100ms"])
+fn serve(dir: &Workdir) -> Server {
+    dir.serve(&["--sweep-every", "100ms"])
 }
 
 #[test]
 fn an_incident_survives_a_receiver_that_is_away_that_fails_and_a_restart_and_is_told_under_one_id() {
     let receiver = Receiver::start(loopback(), 500);
     let at = receiver.at;
-    let stage = stage(at, "group_for = \"0ms\"\n");
-    let mut server = serve(&stage);
+    let dir = dir(at, "group_for = \"0ms\"\n");
+    let mut server = serve(&dir);
     server.unknown(&merged(&claim("CASE-1"), &json!({ "request": { "iban": "m4rk3r" }, "businessKey": "BKEY-1" })));
     until("the receiver was asked and failed", || !receiver.heard().is_empty());
     let first = receiver.heard()[0].clone();
@@ -32,7 +32,7 @@ fn an_incident_survives_a_receiver_that_is_away_that_fails_and_a_restart_and_is_
     drop(receiver);
     until("the server notices", || server.log().contains("incidents could not be told"));
     server.kill();
-    let server = serve(&stage);
+    let server = serve(&dir);
     let receiver = Receiver::start(at, 500);
     until("it is asked again after the restart", || !receiver.heard().is_empty());
     receiver.answer_with(204);
@@ -63,8 +63,8 @@ fn an_incident_survives_a_receiver_that_is_away_that_fails_and_a_restart_and_is_
 fn incidents_of_one_cause_are_one_message() {
     // Away while they are opened.
     let at = Receiver::start(loopback(), 204).at;
-    let stage = stage(at, "group_for = \"1h\"\n");
-    let server = serve(&stage);
+    let dir = dir(at, "group_for = \"1h\"\n");
+    let server = serve(&dir);
     server.unknown(&claim("FIRST"));
     until("the first is on its way", || server.log().contains("incidents could not be told"));
     for index in 0..5 {
@@ -73,13 +73,13 @@ fn incidents_of_one_cause_are_one_message() {
     server.unknown(&claim_of("letter.send", "OTHER"));
     let receiver = Receiver::start(at, 204);
     // A message may come twice, under its own id.
-    let told = || -> BTreeSet<Vec<String>> { receiver.taken().iter().map(Heard::operations).collect() };
+    let told = || -> BTreeSet<Vec<String>> { receiver.taken().iter().map(ReceivedMessage::operations).collect() };
     until("both causes are told", || told().len() >= 2);
     let both = [["FIRST".to_owned()].to_vec(), ["OTHER".to_owned()].to_vec()];
     assert_eq!(told(), both.into(), "the rest of a cause waits for its time");
-    // A new life starts with a new pace: whoever was held back is told then, together.
+    // A new life starts with a new pace: what was held back is told then, together.
     drop(server);
-    let _server = serve(&stage);
+    let _server = serve(&dir);
     let rest = || receiver.taken().into_iter().find(|heard| heard.operations().len() > 1);
     until("the rest is told together", || rest().is_some());
     assert_eq!(rest().unwrap().operations(), ["CASE-0", "CASE-1", "CASE-2", "CASE-3", "CASE-4"]);
@@ -88,8 +88,8 @@ fn incidents_of_one_cause_are_one_message() {
 
 #[test]
 fn an_opened_and_a_closed_incident_are_logged_without_names_and_payloads() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--sweep-every", "100ms", "--log-format", "json"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--sweep-every", "100ms", "--log-format", "json"]);
     let more = json!({
         "request": { "iban": "m4rk3r" }, "businessKey": "BKEY-1", "processInstanceKey": "PIK-7", "elementId": "IssueNotice",
     });
@@ -114,7 +114,7 @@ fn an_opened_and_a_closed_incident_are_logged_without_names_and_payloads() {
     ] {
         assert_eq!(opened[field], value, "{field}: {opened}");
     }
-    let ada = stage.run(&["token", "add", "ada-lovelace", "--role", "operator", "--json"]).json();
+    let ada = dir.run(&["token", "add", "ada-lovelace", "--role", "operator", "--json"]).json();
     let ada = ada["token"].as_str().unwrap();
     let body = json!({ "failed": "GAVE_UP", "why": "looked" });
     let path = format!("/v1/incidents/{incident}/resolve");
@@ -130,10 +130,10 @@ fn an_opened_and_a_closed_incident_are_logged_without_names_and_payloads() {
 
 #[test]
 fn a_declaration_that_cannot_work_stops_the_start() {
-    let stage = Stage::with_config("[notify]\nwebhook = \"http://ops.example.com/\"\nsecret_file = \"s\"\n");
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config("[notify]\nwebhook = \"http://ops.example.com/\"\nsecret_file = \"s\"\n");
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ran.code == Some(78) && ran.err().contains("onefold.toml:2:"), "{}", ran.err());
-    let stage = Stage::with_config("[notify]\nwebhook = \"https://ops.example.com/\"\nsecret_file = \"absent\"\n");
-    let ran = stage.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let dir = Workdir::with_config("[notify]\nwebhook = \"https://ops.example.com/\"\nsecret_file = \"absent\"\n");
+    let ran = dir.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert!(ran.code == Some(78) && ran.err().contains("absent"), "{}", ran.err());
 }

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::description::{CODES, file};
-use crate::stage::Stage;
+use crate::fixture::Workdir;
 
 #[test]
 fn the_committed_description_is_the_served_one() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let described = server.get("/openapi.json").ok();
     let file = file();
     if std::env::var_os("UPDATE_OPENAPI").is_some() {
@@ -24,8 +24,8 @@ fn the_committed_description_is_the_served_one() {
 
 #[test]
 fn every_route_is_described_with_its_problems() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let described = server.get("/openapi.json").ok();
     assert_eq!(described["openapi"].as_str().map(|version| &version[..3]), Some("3.1"));
     let paths = described["paths"].as_object().unwrap();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::fixture::{Server, Workdir, claim, claim_of, merged};
 use crate::seen::json_is;
-use crate::stage::{Server, Stage, claim, claim_of, merged};
 
 /// Six operations that differ in everything a filter can tell apart.
 fn populate(server: &Server) {
@@ -25,8 +25,8 @@ fn ids(list: &Value) -> Vec<&str> {
 
 #[test]
 fn each_filter_narrows_the_list() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     populate(&server);
     let rows: &[(&str, &[&str])] = &[
         ("", &["HELD", "BACK", "UNSURE", "LATER", "REFUSED", "DONE"]),
@@ -63,8 +63,8 @@ fn each_filter_narrows_the_list() {
 
 #[test]
 fn pages_meet_every_operation_once_while_new_ones_arrive() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for index in 0..7 {
         server.granted(&claim(&format!("OP-{index}")));
     }
@@ -82,8 +82,8 @@ fn pages_meet_every_operation_once_while_new_ones_arrive() {
 
 #[test]
 fn the_timeline_tells_the_story_and_who_read_the_result() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&merged(&claim("CASE-1"), &json!({ "worker": "host/1" })));
     server.record(&granted, "complete", &json!({ "result": { "secret": "payload" }, "evidence": "NTC-1" })).ok();
     let path = format!("/v1/operations/{}", granted.operation);
@@ -98,8 +98,8 @@ fn the_timeline_tells_the_story_and_who_read_the_result() {
 
 #[test]
 fn a_result_beyond_its_limit_is_kept_as_a_digest() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let mut small = claim("CASE-1");
     small["declare"]["resultBytesMax"] = json!(10);
     let granted = server.granted(&small);
@@ -109,8 +109,8 @@ fn a_result_beyond_its_limit_is_kept_as_a_digest() {
 
 #[test]
 fn what_does_not_exist_is_not_found() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let never = "op_bm90aWNlLmlzc3VlAENBU0UtMQ";
     for path in ["", "/timeline", "/result"] {
         server.get(&format!("/v1/operations/{never}{path}")).problem(404, "OPERATION_NOT_FOUND");

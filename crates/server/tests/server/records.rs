@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
+use crate::fixture::{Granted, Server, Workdir, attempt, claim, merged, payment};
 use crate::seen::json_is;
-use crate::stage::{Granted, Server, Stage, attempt, claim, merged, payment};
 
 fn show(server: &Server, granted: &Granted) -> serde_json::Value {
     server.get(&format!("/v1/operations/{}", granted.operation)).ok()
@@ -11,8 +11,8 @@ fn show(server: &Server, granted: &Granted) -> serde_json::Value {
 
 #[test]
 fn a_completion_is_recorded_with_its_evidence_and_the_same_again_is_accepted() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let done = json!({ "result": { "notice": "NTC-991" }, "evidence": "NTC-991" });
     let first = server.record(&granted, "complete", &done).ok();
@@ -23,8 +23,8 @@ fn a_completion_is_recorded_with_its_evidence_and_the_same_again_is_accepted() {
 
 #[test]
 fn another_outcome_than_the_recorded_one_is_refused_and_opens_an_incident() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     server.record(&granted, "complete", &json!({ "result": 1 })).ok();
     let refused = server.record(&granted, "complete", &json!({ "result": 2 }));
@@ -36,8 +36,8 @@ fn another_outcome_than_the_recorded_one_is_refused_and_opens_an_incident() {
 
 #[test]
 fn a_retryable_failure_says_when_the_next_attempt_may_start() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let failure = json!({
         "category": "RATE_LIMITED", "code": "QUOTA_USED_UP", "dependency": "notice-service",
@@ -49,8 +49,8 @@ fn a_retryable_failure_says_when_the_next_attempt_may_start() {
 
 #[test]
 fn a_final_business_failure_needs_a_code_and_opens_no_incident() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let nameless = server.record(&granted, "fail", &json!({ "final": true }));
     json_is("record_fail_nameless", &nameless.problem(400, "REQUEST_BODY_INVALID"));
@@ -62,8 +62,8 @@ fn a_final_business_failure_needs_a_code_and_opens_no_incident() {
 
 #[test]
 fn a_final_technical_failure_opens_an_incident() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let failure = json!({ "final": true, "category": "PERMISSION", "detail": "403 from the notice service" });
     json_is("record_fail_technical", &server.record(&granted, "fail", &failure).ok());
@@ -72,9 +72,9 @@ fn a_final_technical_failure_opens_an_incident() {
 }
 
 #[test]
-fn a_failure_whose_effect_is_not_known_is_unknown_and_one_that_took_hold_is_no_failure() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+fn a_failure_whose_effect_is_not_known_is_unknown_and_one_that_took_hold_is_not_a_failure() {
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let applied = json!({ "category": "UNEXPECTED", "sideEffectStatus": "APPLIED" });
     json_is("record_fail_applied", &server.record(&granted, "fail", &applied).problem(400, "REQUEST_BODY_INVALID"));
@@ -88,8 +88,8 @@ fn a_failure_whose_effect_is_not_known_is_unknown_and_one_that_took_hold_is_no_f
 
 #[test]
 fn an_unknown_outcome_opens_an_incident() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let unsure = json!({ "dependency": "notice-service", "detail": "no answer within 10 s" });
     json_is("record_unknown", &server.record(&granted, "unknown", &unsure).ok());
@@ -99,8 +99,8 @@ fn an_unknown_outcome_opens_an_incident() {
 
 #[test]
 fn a_released_operation_is_granted_again_with_a_higher_fence() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let first = claim("CASE-1");
     let granted = server.granted(&first);
     json_is("record_release", &server.record(&granted, "release", &json!({})).ok());
@@ -112,8 +112,8 @@ fn a_released_operation_is_granted_again_with_a_higher_fence() {
 
 #[test]
 fn a_lease_is_renewed_up_to_its_deadline_and_not_after_its_end() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&merged(&claim("CASE-1"), &json!({ "deadline": "10m" })));
     let before = show(&server, &granted);
     let renewed = server.record(&granted, "renew", &json!({})).ok();
@@ -127,8 +127,8 @@ fn a_lease_is_renewed_up_to_its_deadline_and_not_after_its_end() {
 
 #[test]
 fn a_grant_is_its_holders_alone() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&claim("CASE-1"));
     let with = |fence: u64, attempt_id: &str| Granted {
         operation: granted.operation.clone(),
@@ -158,8 +158,8 @@ fn a_grant_is_its_holders_alone() {
 
 #[test]
 fn a_financial_or_legal_effect_is_completed_only_with_its_evidence() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     let granted = server.granted(&payment("PAY-1"));
     let bare = server.record(&granted, "complete", &json!({ "result": 1 }));
     json_is("record_without_evidence", &bare.problem(422, "EVIDENCE_REQUIRED"));
@@ -168,13 +168,13 @@ fn a_financial_or_legal_effect_is_completed_only_with_its_evidence() {
 
 #[test]
 fn a_holder_that_falls_silent_leaves_an_unknown_outcome() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--sweep-every", "100ms"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--sweep-every", "100ms"]);
     let mut silent = claim("CASE-1");
     silent["declare"]["deadline"] = json!("200ms");
     silent["declare"]["lease"] = json!("200ms");
     let granted = server.granted(&silent);
-    crate::stage::until("the sweeper noticed", || show(&server, &granted)["status"] == "UNKNOWN");
+    crate::fixture::until("the sweeper noticed", || show(&server, &granted)["status"] == "UNKNOWN");
     server.incident(&granted);
     // It lives after all, and says so: that settles the question.
     assert_eq!(server.record(&granted, "complete", &json!({ "result": 7 })).ok()["status"], "COMPLETED");
@@ -183,21 +183,21 @@ fn a_holder_that_falls_silent_leaves_an_unknown_outcome() {
 
 #[test]
 fn an_attempt_of_a_kind_that_is_gone_still_says_what_happened() {
-    let stage = Stage::with_config("[kind.\"notice.issue\"]\nclass = \"external-command\"\n");
+    let dir = Workdir::with_config("[kind.\"notice.issue\"]\nclass = \"external-command\"\n");
     let claim = merged(&claim("CASE-1"), &json!({ "declare": null }));
-    let mut server = stage.serve(&[]);
+    let mut server = dir.serve(&[]);
     let granted = server.granted(&claim);
     server.stop();
-    std::fs::write(stage.path("onefold.toml"), "").unwrap();
-    let server = stage.serve(&[]);
+    std::fs::write(dir.path("onefold.toml"), "").unwrap();
+    let server = dir.serve(&[]);
     let standing = server.record(&granted, "complete", &json!({ "evidence": "NTC-991" })).ok();
     assert_eq!(standing["status"], "COMPLETED", "{standing}");
 }
 
 #[test]
 fn an_attempt_that_failed_for_good_says_what_must_be_repaired() {
-    let stage = Stage::new();
-    let server = stage.serve(&[]);
+    let dir = Workdir::new();
+    let server = dir.serve(&[]);
     for needs in ["DATA_REPAIR", "PROCESS_MIGRATION"] {
         let granted = server.granted(&claim(needs));
         let failed = json!({ "final": true, "category": "INVALID_WORKER_CONTRACT", "needs": needs });

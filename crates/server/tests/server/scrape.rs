@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Granted, Server, Stage, attempt, claim_of, merged, until};
+use crate::fixture::{Granted, Server, Workdir, attempt, claim_of, merged, until};
 
 /// A metric that is provoked below, its labels, and what provokes it.
 const PRESENT: &[(&str, &[&str], &str)] = &[
@@ -145,8 +145,8 @@ fn every_metric_that_is_emitted_is_documented_and_none_else() {
 }
 
 /// A rule of ours that is broken, as a trigger says it: the name comes through, another's does not.
-fn break_a_constraint(stage: &Stage, server: &Server, constraint: &str) {
-    let other = rusqlite::Connection::open(stage.path("onefold.db")).unwrap();
+fn break_a_constraint(dir: &Workdir, server: &Server, constraint: &str) {
+    let other = rusqlite::Connection::open(dir.path("onefold.db")).unwrap();
     let trigger = format!(
         "CREATE TRIGGER refuse BEFORE INSERT ON onefold_operations BEGIN SELECT RAISE(ABORT, '{constraint}'); END"
     );
@@ -156,8 +156,8 @@ fn break_a_constraint(stage: &Stage, server: &Server, constraint: &str) {
     other.execute_batch("DROP TRIGGER refuse").unwrap();
 }
 
-fn lose_a_table(stage: &Stage, server: &Server) {
-    let other = rusqlite::Connection::open(stage.path("onefold.db")).unwrap();
+fn lose_a_table(dir: &Workdir, server: &Server) {
+    let other = rusqlite::Connection::open(dir.path("onefold.db")).unwrap();
     other.execute_batch("ALTER TABLE onefold_operations RENAME TO gone").unwrap();
     let broken = named("notice.issue", "BROKEN", &json!({ "class": "external-command" }));
     server.post("/v1/claims", &broken).problem(500, "PROGRAMMING_INVARIANT_VIOLATED");
@@ -166,13 +166,13 @@ fn lose_a_table(stage: &Stage, server: &Server) {
 
 #[test]
 fn a_scrape_shows_the_metrics_that_the_design_names_and_no_others() {
-    let stage = Stage::new();
-    let server = stage.serve(&["--sweep-every", "100ms"]);
+    let dir = Workdir::new();
+    let server = dir.serve(&["--sweep-every", "100ms"]);
     let mut granted = claim_and_record(&server);
     granted.push(fall_silent(&server));
-    lose_a_table(&stage, &server);
-    break_a_constraint(&stage, &server, "onefold_operations_key");
-    break_a_constraint(&stage, &server, "SEEN_by_another");
+    lose_a_table(&dir, &server);
+    break_a_constraint(&dir, &server, "onefold_operations_key");
+    break_a_constraint(&dir, &server, "SEEN_by_another");
     let text = server.get("/metrics").text();
     let samples = samples(&text);
     let mut seen: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

@@ -7,19 +7,19 @@
 //! | `toml` | the server takes it as its configuration, and the page's later commands find it as `onefold.toml` |
 //! | `json` | it is JSON |
 //! | `rust` | its lines stand in code that is compiled |
-//! | `text` | nothing: it is no snippet |
+//! | `text` | nothing: it is not a snippet |
 
 mod pages;
 mod shell;
 
-use onefold_core::call::{GrpcStatus, Happened, Meaning, Promises, Sent, judge};
+use onefold_core::call::{CallMeaning, CallOutcome, GrpcStatus, Promises, Sent, judge};
 use pages::{Block, Page, pages, root};
 use shell::{Shell, fits};
 
-use crate::stage::Stage;
+use crate::fixture::Workdir;
 
 /// Blocks that are not run. Let it shrink.
-const NOT_RUN: usize = 7;
+const NOT_RUN: usize = 6;
 
 /// Where the lines of `rust` blocks stand: documentation that is compiled, and examples.
 const CODE: [&str; 3] = ["crates/onefold/src", "examples/orders/src", "examples/case/src"];
@@ -93,7 +93,7 @@ fn what_is_shown_must_be_what_is_printed() {
 #[test]
 fn configuration_is_taken_and_json_is_json() {
     for block in blocks("toml") {
-        let ran = Stage::with_config(&block.text).run(&["config"]);
+        let ran = Workdir::with_config(&block.text).run(&["config"]);
         assert_eq!(ran.code, Some(0), "{}: {}", block.at, ran.err());
     }
     for block in blocks("json") {
@@ -139,13 +139,13 @@ fn rust_stands_in_code_that_is_compiled() {
 
 #[test]
 fn the_guide_has_every_key_of_a_kind() {
-    let refused = Stage::with_config("[kind.k]\nclass = \"pure\"\nno_such_key = 1\n").run(&["config"]).err();
+    let refused = Workdir::with_config("[kind.k]\nclass = \"pure\"\nno_such_key = 1\n").run(&["config"]).err();
     let (_, keys) = refused.split_once("expected one of ").expect(&refused);
     let keys: Vec<&str> = keys.lines().next().unwrap().split('`').skip(1).step_by(2).collect();
     assert!(keys.len() > 10, "{refused}");
-    let guide = pages().into_iter().find(|page| page.name == "docs/guides/kinds.md").unwrap().text;
+    let guide = pages().into_iter().find(|page| page.name == "docs/guides/configuration.md").unwrap().text;
     for key in keys {
-        assert!(guide.contains(&format!("\n| `{key}")), "{key} has no row in docs/guides/kinds.md");
+        assert!(guide.contains(&format!("\n| `{key}")), "{key} has no row in docs/guides/configuration.md");
     }
 }
 
@@ -155,11 +155,11 @@ fn the_guide_says_what_every_grpc_status_means() {
     let (_, said) = guide.split_once("Answers are judged by `grpc-status`: ").unwrap();
     let said: Vec<&str> = said.split("trailers too").next().unwrap().split(';').collect();
     for status in GrpcStatus::ALL {
-        let means = match judge(Happened::Grpc(*status), Sent::Something, &Promises::default()) {
-            Meaning::NotSent(_) | Meaning::NotApplied(_) => "leave the key usable",
-            Meaning::Unknown(_) | Meaning::StillRunning => "are unknown",
+        let means = match judge(CallOutcome::Grpc(*status), Sent::Something, &Promises::default()) {
+            CallMeaning::NotSent(_) | CallMeaning::NotApplied(_) => "leave the key usable",
+            CallMeaning::Unknown(_) | CallMeaning::StillRunning => "are unknown",
             // A client's own request, passed on, is the client's to fix.
-            Meaning::Broken(_) | Meaning::Final | Meaning::Business(_) => "are final and replayed",
+            CallMeaning::Broken(_) | CallMeaning::Final | CallMeaning::Business(_) => "are final and replayed",
         };
         let named = |part: &&&str| part.split([' ', ',']).any(|word| word == status.as_str());
         let named: Vec<_> = said.iter().filter(named).collect();
@@ -169,8 +169,8 @@ fn the_guide_says_what_every_grpc_status_means() {
 
 #[test]
 fn a_kind_in_double_brackets_is_told_what_to_write() {
-    let refused = Stage::with_config("[[kind]]\nname = \"a\"\nclass = \"pure\"\n").run(&["config"]);
+    let refused = Workdir::with_config("[[kind]]\nname = \"a\"\nclass = \"pure\"\n").run(&["config"]);
     assert!(refused.err().contains("write [kind.\"NAME\"] for each kind"), "{}", refused.err());
-    let refused = Stage::with_config("[route]\nname = \"a\"\n").run(&["config"]);
+    let refused = Workdir::with_config("[route]\nname = \"a\"\n").run(&["config"]);
     assert!(refused.err().contains("write [[route]]"), "{}", refused.err());
 }

@@ -14,8 +14,8 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo}; // tidy: allow(the name is hyper's)
 use serde_json::json;
 
+use crate::fixture::{Workdir, claim_of, until};
 use crate::gateway_try::free_port;
-use crate::stage::{Stage, claim_of, until};
 use crate::wire::{Call, send};
 
 const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -73,8 +73,8 @@ fn a_span_carries_the_operation_and_belongs_to_the_callers_trace() {
     let collector = Collector::default();
     let otlp = format!("http://{}", collector.start());
     let environment = vec![("ONEFOLD_OTLP", otlp), ("OTEL_BSP_SCHEDULE_DELAY", "100".to_owned())];
-    let stage = Stage::with_environment(environment);
-    let server = stage.serve(&[]);
+    let dir = Workdir::with_environment(environment);
+    let server = dir.serve(&[]);
     let claim = claim_of("notice.issue", "TRACED-7");
     let parent = format!("00-{TRACE}-00f067aa0ba902b7-01");
     let call = Call::post("/v1/claims", &claim).token(&server.token).header("traceparent", &parent);
@@ -110,12 +110,12 @@ fn an_upstream_is_called_in_the_callers_trace() {
     let otlp = format!("http://{}", collector.start());
     let (upstream, told) = asked_once();
     let gateway = free_port();
-    let stage = Stage::with_config(&format!(
+    let dir = Workdir::with_config(&format!(
         "otlp = \"{otlp}\"\ngateway_listen = \"127.0.0.1:{gateway}\"\n[[route]]\nname = \"pay\"\n\
          match = \"POST /pay\"\nupstream = \"http://127.0.0.1:{upstream}\"\nclass = \"external-command\"\n\
          caller = \"anonymous\"\n"
     ));
-    let mut server = stage.serve(&[]);
+    let mut server = dir.serve(&[]);
     let call = Call::post("/pay", &json!({ "amount": 1 }))
         .header("idempotency-key", "TRACED-KEY-8")
         .header("traceparent", &format!("00-{TRACE}-00f067aa0ba902b7-01"));
@@ -131,7 +131,7 @@ fn an_upstream_is_called_in_the_callers_trace() {
 
 #[test]
 fn a_collector_that_is_not_there_costs_no_request() {
-    let stage = Stage::with_environment(vec![("ONEFOLD_OTLP", "http://127.0.0.1:1".to_owned())]);
-    let server = stage.serve(&[]);
+    let dir = Workdir::with_environment(vec![("ONEFOLD_OTLP", "http://127.0.0.1:1".to_owned())]);
+    let server = dir.serve(&[]);
     server.get("/health").ok();
 }

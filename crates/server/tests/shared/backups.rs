@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::stage::{Server, Stage, attempt, claim, merged, until};
+use crate::fixture::{Server, Workdir, attempt, claim, merged, until};
 
 /// Performs operations until it is told to stop; each is noted once it is acknowledged.
 fn load(server: &Server, name: &str, acknowledged: &Mutex<Vec<Value>>, stop: &AtomicBool) {
@@ -21,7 +21,7 @@ fn load(server: &Server, name: &str, acknowledged: &Mutex<Vec<Value>>, stop: &At
 }
 
 /// Backs up under load and restores elsewhere: whatever was acknowledged before the backup began is replayed there.
-pub(crate) fn whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore(here: &Stage, there: &Stage) {
+pub(crate) fn whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore(here: &Workdir, there: &Workdir) {
     let file = here.path("ledger.backup");
     let file = file.to_str().unwrap();
     let server = here.serve(&[]);
@@ -60,7 +60,7 @@ pub(crate) fn whatever_was_acknowledged_before_a_backup_is_replayed_after_its_re
 }
 
 /// What is there already stays, unless it is said otherwise, and a ledger in use is left alone.
-pub(crate) fn nothing_gives_way_unless_it_is_said(here: &Stage) {
+pub(crate) fn nothing_gives_way_unless_it_is_said(here: &Workdir) {
     let file = here.path("ledger.backup");
     let file = file.to_str().unwrap();
     let server = here.serve(&[]);
@@ -97,7 +97,7 @@ pub(crate) fn nothing_gives_way_unless_it_is_said(here: &Stage) {
 }
 
 /// A backup that was cut or changed is refused, and the place stays as it was.
-pub(crate) fn a_damaged_backup_is_refused(here: &Stage, there: &Stage) {
+pub(crate) fn a_damaged_backup_is_refused(here: &Workdir, there: &Workdir) {
     let file = here.path("ledger.backup");
     let server = here.serve(&[]);
     for number in 0..50 {

@@ -26,7 +26,7 @@ fn operation(method: &str, path: &str) -> Option<(&'static str, &'static Value)>
     Some((route.as_str(), operations.get(method.to_ascii_lowercase())?))
 }
 
-/// Fails unless the committed description says that this call can be answered so. What is no operation has none.
+/// Fails unless the committed description says that this call can be answered so. What is not an operation has none.
 pub(crate) fn describes(method: &str, path: &str, status: u16, code: &str) {
     let Some((route, operation)) = operation(method, path) else { return };
     let codes = operation[CODES].as_array().unwrap();

@@ -11,13 +11,13 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 
-use crate::stage::until;
+use crate::fixture::until;
 
 pub(crate) const SECRET: &str = "a secret that only both of us know";
 
 /// A message as it arrived.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedMessage {
     pub(crate) id: String,
     seconds: String,
     signature: String,
@@ -26,7 +26,7 @@ pub(crate) struct Heard {
     status: u16,
 }
 
-impl Heard {
+impl ReceivedMessage {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -46,7 +46,7 @@ impl Heard {
 
 /// A real receiver on a port of its own, which answers with this status.
 pub(crate) struct Receiver {
-    heard: Arc<Mutex<Vec<Heard>>>,
+    heard: Arc<Mutex<Vec<ReceivedMessage>>>,
     status: Arc<Mutex<u16>>,
     stopping: Arc<Mutex<bool>>,
     pub(crate) at: SocketAddr,
@@ -84,12 +84,12 @@ impl Receiver {
         *self.status.lock().unwrap() = status;
     }
 
-    pub(crate) fn heard(&self) -> Vec<Heard> {
+    pub(crate) fn heard(&self) -> Vec<ReceivedMessage> {
         self.heard.lock().unwrap().clone()
     }
 
     /// Those that it said yes to.
-    pub(crate) fn taken(&self) -> Vec<Heard> {
+    pub(crate) fn taken(&self) -> Vec<ReceivedMessage> {
         self.heard().into_iter().filter(|message| message.status == 204).collect()
     }
 }
@@ -105,7 +105,7 @@ impl Drop for Receiver {
 }
 
 /// One request on a connection that ends with its answer.
-fn receive(mut stream: &TcpStream, status: u16) -> Option<Heard> {
+fn receive(mut stream: &TcpStream, status: u16) -> Option<ReceivedMessage> {
     let mut reader = BufReader::new(stream);
     let mut lines = Vec::new();
     loop {
@@ -124,7 +124,7 @@ fn receive(mut stream: &TcpStream, status: u16) -> Option<Heard> {
     };
     let mut body = vec![0; header("content-length")?.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
-    let message = Heard {
+    let message = ReceivedMessage {
         id: header("webhook-id")?,
         seconds: header("webhook-timestamp")?,
         signature: header("webhook-signature")?,

@@ -136,7 +136,7 @@ pub(crate) fn send(address: SocketAddr, call: &Call) -> Answer {
 pub(crate) fn raw(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_mins(3))).unwrap();
-    // A server that has heard enough answers and ends; what it did not read is no failure of ours.
+    // A server that has heard enough answers and ends; what it did not read is not a failure of ours.
     let _ = stream.write_all(bytes);
     let mut answer = Vec::new();
     let mut buffer = [0; 16 * 1024];

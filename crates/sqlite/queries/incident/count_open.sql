@@ -1,2 +1,2 @@
 -- Open incidents, by category.
-SELECT json_extract(body, '$.category'), count(*) FROM onefold_incidents WHERE closed_at IS NULL GROUP BY 1
+SELECT category, count(*) AS counted FROM onefold_incidents WHERE closed_at IS NULL GROUP BY category

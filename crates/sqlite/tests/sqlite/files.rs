@@ -6,15 +6,15 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use onefold_conformance::fixture::key;
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::random::{SeededRandom, seed};
-use onefold_conformance::scene::key;
 use onefold_core::error::{Code, DATABASE_CORRUPT, DATABASE_READ_ONLY, DATABASE_TOO_NEW};
-use onefold_core::ports::{Look as _, Random as _};
+use onefold_core::port::{LedgerRead as _, Random as _};
 use onefold_core::{Error, Result};
 use onefold_sqlite::Sqlite;
+use onefold_testing::{SeededRandom, seed};
 
-use crate::harness::{FileScene, Folder, open};
+use crate::fixture::{Folder, SqliteFixture, open};
 
 /// Names the file that a child process opens.
 const CHILD_OPENS: &str = "ONEFOLD_TEST_CHILD_OPENS";
@@ -70,7 +70,7 @@ async fn a_missing_folder_is_refused_and_not_made() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+async fn a_file_that_is_not_a_database_is_refused_and_left_as_it_is() {
     let random = SeededRandom::new(seed("ONEFOLD_SEED"));
     // SQLite takes a file of one byte for an empty one.
     for length in [2, 15, 16, 99, 100, 512, 4096, 20_000] {
@@ -106,7 +106,7 @@ async fn damaged_pages_are_refused_or_survived_but_never_believed() {
             Ok(store) => {
                 // A page that opening does not read: reading it answers with the code and does not panic.
                 if let Err(error) =
-                    store.list(onefold_core::ports::Filter::default(), onefold_core::ports::Page::default()).await
+                    store.list(onefold_core::port::Filter::default(), onefold_core::port::Page::default()).await
                 {
                     assert_eq!(error.code(), DATABASE_CORRUPT, "page {page}: {error}");
                 }
@@ -148,8 +148,8 @@ async fn a_file_of_the_users_own_is_joined_and_its_tables_stay() {
 
 #[tokio::test]
 async fn the_file_is_in_wal_mode() {
-    let scene = FileScene::new().await;
-    let connection = rusqlite::Connection::open(scene.store().path()).unwrap();
+    let fixture = SqliteFixture::new().await;
+    let connection = rusqlite::Connection::open(fixture.store().path()).unwrap();
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap();
     assert_eq!(mode, "wal");
 }

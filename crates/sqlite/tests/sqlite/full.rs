@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
+use onefold_conformance::fixture::{key, record_of};
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::outcomes::completed;
-use onefold_conformance::scene::{key, record_of};
-use onefold_conformance::{ManualClock, SeededRandom};
+use onefold_conformance::ledger::outcomes::completed;
 use onefold_core::error::DATABASE_FULL;
-use onefold_core::fingerprint::{Mode, Subject};
+use onefold_core::fingerprint::{FingerprintInput, Mode};
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Lease, Origin, Recorded, Source, Status};
 use onefold_core::operation::OperationId;
 use onefold_core::persistence::Constraints;
-use onefold_core::ports::{Act as _, Look as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::port::{LedgerRead as _, LedgerWrite as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::Jitter;
 use onefold_core::{Error, Result};
 use onefold_runtime::{Kind, Ledger, Once, Settings, Shutdown};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_sqlite::{Sqlite, SqliteOptions};
+use onefold_testing::{ManualClock, SeededRandom};
 
-use crate::harness::Folder;
+use crate::fixture::Folder;
 
 async fn open(folder: &Folder, file_bytes_max: Option<u64>) -> Sqlite {
-    let options = Options::new(Arc::new(ManualClock::default()), Arc::new(SeededRandom::new(1)));
-    Sqlite::open(folder.path(), Options { file_bytes_max, ..options }).await.unwrap()
+    let options = SqliteOptions::new(Arc::new(ManualClock::default()), Arc::new(SeededRandom::new(1)));
+    Sqlite::open(folder.path(), SqliteOptions { file_bytes_max, ..options }).await.unwrap()
 }
 
 async fn act(store: &Sqlite, step: Step) -> Result<StepAnswer> {
@@ -32,7 +32,7 @@ async fn claim(store: &Sqlite, random: &SeededRandom, id: &str) -> Result<Lease>
     let terms = escalates();
     let request = ClaimRequest {
         key: key(&terms, id),
-        subject: Subject::new(&b"{}"[..], &Mode::Raw, &store.keyring())?,
+        input: FingerprintInput::new(&b"{}"[..], &Mode::Raw, &store.keyring())?,
         attempt_id: AttemptId::from_random(random.bytes()),
         terms,
         origin: Origin::new(Source::Api),
@@ -126,7 +126,7 @@ async fn a_transaction_that_the_full_disk_ended_leaves_the_next_one_free() {
         let insert = sqlx::query("INSERT INTO notes VALUES (zeroblob(?1))").bind(bytes);
         let inserted = insert.execute(&mut *tx).await.map_err(|cause| onefold_sqlite::fault(&cause));
         match inserted {
-            Ok(_) => tx.commit().await.map(|()| true),
+            Ok(_) => tx.commit().await.map(|_| true),
             Err(fault) => {
                 assert_eq!(fault, onefold_core::persistence::Fault::OutOfSpace);
                 Ok(false)

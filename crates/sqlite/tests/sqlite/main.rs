@@ -10,11 +10,12 @@
 mod clock;
 mod conformance;
 mod files;
+mod fixture;
 mod full;
-mod harness;
 mod once;
 mod owner;
 mod plans;
+mod pool;
 mod position;
 mod sequence;
 mod shared;

@@ -8,13 +8,13 @@ use onefold_core::effect::Local;
 use onefold_core::error::{DATABASE_BUSY, RESULT_NOT_KEPT, RUN_AGAIN};
 use onefold_core::ledger::Status;
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
-use onefold_core::ports::Look as _;
+use onefold_core::port::LedgerRead as _;
 use onefold_core::{Error, Result};
 use onefold_runtime::{Kind, KindHandle, Ledger, Once, Settings};
 use onefold_sqlite::Sqlite;
 use sqlx::{Connection as _, SqliteConnection};
 
-use crate::harness::{Folder, open};
+use crate::fixture::{Folder, open};
 
 struct Shop {
     folder: Folder,

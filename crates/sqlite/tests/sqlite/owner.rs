@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use onefold_core::error::DATABASE_IN_USE;
-use onefold_core::ports::Store as _;
+use onefold_core::port::Store as _;
 
-use crate::harness::{Folder, open};
+use crate::fixture::{Folder, open};
 
 /// Names the file whose installation a child process holds.
 const CHILD_HOLDS: &str = "ONEFOLD_TEST_CHILD_HOLDS";
@@ -15,9 +15,9 @@ const CHILD_HOLDS: &str = "ONEFOLD_TEST_CHILD_HOLDS";
 async fn a_second_owner_hears_who_the_first_one_is() {
     let folder = Folder::new();
     let (one, two) = (open(folder.path()).await.unwrap(), open(folder.path()).await.unwrap());
-    let held = one.hold("alpha").unwrap();
+    let held = one.lock_installation("alpha").unwrap();
     for store in [&one, &two] {
-        let refused = store.hold("alpha").err().unwrap();
+        let refused = store.lock_installation("alpha").err().unwrap();
         assert_eq!(refused.code(), DATABASE_IN_USE);
         let said = refused.to_string();
         assert!(said.contains(&std::process::id().to_string()), "{said}");
@@ -27,7 +27,7 @@ async fn a_second_owner_hears_who_the_first_one_is() {
         );
     }
     drop(held);
-    two.hold("alpha").unwrap();
+    two.lock_installation("alpha").unwrap();
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_child_holds_what_its_parent_names() {
         return;
     };
     let store = open(path.into()).await.unwrap();
-    let _held = store.hold("alpha").unwrap();
+    let _held = store.lock_installation("alpha").unwrap();
     println!("\nheld");
     // Until the parent kills it, or goes away.
     let _ = std::io::stdin().lines().next();
@@ -55,11 +55,11 @@ async fn a_living_process_keeps_its_name_and_a_killed_one_does_not() {
         .unwrap();
     let said = BufReader::new(child.stdout.take().unwrap());
     assert!(said.lines().any(|line| line.unwrap() == "held"));
-    let refused = store.hold("alpha").err().unwrap();
+    let refused = store.lock_installation("alpha").err().unwrap();
     assert_eq!(refused.code(), DATABASE_IN_USE);
     assert!(refused.to_string().contains(&format!("process {}", child.id())), "{refused}");
-    store.hold("beta").unwrap();
+    store.lock_installation("beta").unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    store.hold("alpha").unwrap();
+    store.lock_installation("alpha").unwrap();
 }

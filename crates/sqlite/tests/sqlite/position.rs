@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use onefold_core::error::{DATABASE_ALIASED, FINGERPRINT_KEY_MISSING, LEDGER_WENT_BACK};
 use onefold_core::operation::{KindName, OperationId, OperationKey, Tenant};
-use onefold_core::ports::{Look as _, Store as _};
+use onefold_core::port::{LedgerRead as _, Store as _};
 use onefold_files::PositionFile;
 use onefold_runtime::{Kind, Ledger, Settings, Shutdown};
 use onefold_sqlite::Sqlite;
 
-use crate::harness::{Folder, open, options};
+use crate::fixture::{Folder, open, options};
 
 /// Names the file that a child process works on.
 const CHILD_WORKS: &str = "ONEFOLD_TEST_CHILD_WORKS";
@@ -95,7 +95,7 @@ impl Worker {
         // A mark that is raised from here on covers them all; the next one but one surely was.
         let covered = self.mark() + 2;
         while self.mark() < covered {
-            self.acknowledges(1);
+            assert!(self.acknowledges(1) < 20_000, "what is acknowledged is never marked");
         }
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -121,7 +121,7 @@ fn crashed() -> (Folder, usize) {
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let files = files.map(|path| (path.clone(), std::fs::read(&path).unwrap()));
-    // Whoever opens a database makes an empty log, and the log's index anew.
+    // Opening a database makes an empty log, and the log's index anew.
     files.filter(|(path, bytes)| !bytes.is_empty() && !path.to_string_lossy().ends_with("-shm")).collect()
 }
 
@@ -138,7 +138,7 @@ async fn assert_refused(path: &Path, what: &str) {
 }
 
 #[tokio::test]
-async fn a_killed_process_with_all_its_files_is_no_setback() {
+async fn a_killed_process_with_all_its_files_is_not_a_setback() {
     let (folder, acknowledged) = crashed();
     let store = open(folder.path()).await.unwrap();
     assert_eq!(missing(&store, acknowledged).await, [0; 0]);
@@ -249,17 +249,33 @@ async fn a_file_that_is_replaced_under_a_living_process_grants_nothing_more() {
     assert_eq!(refused.code(), LEDGER_WENT_BACK, "{refused}");
 }
 
+/// An older state that is written into the open file itself: name and inode stay.
+#[tokio::test]
+async fn a_ledger_that_goes_back_within_its_file_under_a_living_process_grants_nothing_more() {
+    let folder = Folder::new();
+    let ledger = ledger(&folder.path()).await;
+    perform(&ledger, 0).await;
+    ledger.store().remember().await.unwrap();
+    let connection = rusqlite::Connection::open(folder.path()).unwrap();
+    connection.execute_batch("UPDATE onefold_position SET mark = mark - 1").unwrap();
+    assert_eq!(ledger.store().remember().await.unwrap_err().code(), LEDGER_WENT_BACK);
+    let kind = ledger.kind(Kind::converging("work.do")).unwrap();
+    let id = OperationId::parse("W-9").unwrap();
+    let refused = kind.operation(id).perform(&1, |_| async { Ok(1) }).await.unwrap_err();
+    assert_eq!(refused.code(), LEDGER_WENT_BACK, "{refused}");
+}
+
 #[tokio::test]
 async fn a_hard_link_to_the_file_is_noticed_and_every_other_name_is_the_same_file() {
     let folder = Folder::new();
     let store = open(folder.path()).await.unwrap();
-    let held = store.hold("server").unwrap();
+    let held = store.lock_installation("server").unwrap();
     let (link, symbolic) = (folder.file("hard.db"), folder.file("symbolic.db"));
     std::os::unix::fs::symlink(folder.path(), &symbolic).unwrap();
     std::fs::create_dir(folder.file("x")).unwrap();
     for other in [symbolic, folder.file("x/../onefold.db")] {
         let second = open(other.clone()).await.unwrap();
-        assert!(second.hold("server").is_err(), "{}", other.display());
+        assert!(second.lock_installation("server").is_err(), "{}", other.display());
     }
     std::fs::hard_link(folder.path(), &link).unwrap();
     for name in [&link, &folder.path()] {
@@ -268,7 +284,7 @@ async fn a_hard_link_to_the_file_is_noticed_and_every_other_name_is_the_same_fil
     }
     std::fs::remove_file(link).unwrap();
     drop(held);
-    open(folder.path()).await.unwrap().hold("server").unwrap();
+    open(folder.path()).await.unwrap().lock_installation("server").unwrap();
 }
 
 #[tokio::test]

@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use onefold_conformance::fixture::key;
 use onefold_conformance::kinds::escalates;
-use onefold_conformance::scene::key;
-use onefold_core::fingerprint::{Mode, Subject};
+use onefold_core::fingerprint::{FingerprintInput, Mode};
 use onefold_core::ledger::{AttemptId, Claim, ClaimRequest, Holder, Origin, Source};
-use onefold_core::ports::{Act as _, Random as _, Step, StepAnswer, Store as _};
+use onefold_core::port::{LedgerWrite as _, Random as _, Step, StepAnswer, Store as _};
 use onefold_core::retry::Jitter;
 use onefold_runtime::SystemRandom;
 use onefold_sqlite::Sqlite;
 
-use crate::harness::{Folder, open};
+use crate::fixture::{Folder, open};
 
 /// Operations that both stores claim.
 const IDS: usize = 2000;
@@ -23,7 +23,7 @@ fn claim(store: &Sqlite, random: &SystemRandom, id: &str) -> Step {
     let terms = escalates();
     Step::Claim(Box::new(ClaimRequest {
         key: key(&terms, id),
-        subject: Subject::new(&b"{}"[..], &Mode::Raw, &store.keyring()).unwrap(),
+        input: FingerprintInput::new(&b"{}"[..], &Mode::Raw, &store.keyring()).unwrap(),
         attempt_id: AttemptId::from_random(random.bytes()),
         terms,
         origin: Origin::new(Source::Api),

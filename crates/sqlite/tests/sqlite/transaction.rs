@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use onefold_core::error::{DATABASE_BUSY, OPERATION_NOT_FOUND, RUN_AGAIN};
-use onefold_core::ports::{BoxFuture, Clock, Committed};
+use onefold_core::port::{BoxFuture, Clock, Committed};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::{SystemClock, SystemRandom};
-use onefold_sqlite::{Options, Sqlite};
+use onefold_sqlite::{Sqlite, SqliteOptions};
 use sqlx::SqliteConnection;
 
-use crate::harness::{Folder, open, options};
+use crate::fixture::{Folder, open, options};
 
-async fn with_table(folder: &Folder, options: Options) -> Sqlite {
+async fn with_table(folder: &Folder, options: SqliteOptions) -> Sqlite {
     let store = Sqlite::open(folder.path(), options).await.unwrap();
     rusqlite::Connection::open(folder.path()).unwrap().execute_batch("CREATE TABLE orders (id TEXT)").unwrap();
     store
@@ -66,7 +66,7 @@ async fn a_begun_transaction_has_the_write_lock_from_the_start() {
 #[tokio::test]
 async fn transactions_of_one_process_take_turns() {
     let folder = Folder::new();
-    let options = Options { begin_wait: Duration::from_secs(1), ..options() };
+    let options = SqliteOptions { begin_wait: Duration::from_secs(1), ..options() };
     let store = with_table(&folder, options).await;
     let held = store.begin().await.unwrap();
     let refused = store.begin().await.err().unwrap();
@@ -144,9 +144,9 @@ impl Clock for LetsGo {
 async fn a_lock_of_another_process_is_waited_out_between_two_runs() {
     let folder = Folder::new();
     let clock = Arc::new(LetsGo { lock: Mutex::new(None) });
-    let options = Options {
+    let options = SqliteOptions {
         busy_wait: Duration::from_millis(10),
-        ..Options::new(clock.clone(), Arc::new(SystemRandom::default()))
+        ..SqliteOptions::new(clock.clone(), Arc::new(SystemRandom::default()))
     };
     let store = with_table(&folder, options).await;
     let lock = rusqlite::Connection::open(folder.path()).unwrap();
@@ -161,7 +161,7 @@ async fn a_lock_of_another_process_is_waited_out_between_two_runs() {
 async fn another_process_lock_beyond_the_wait_is_busy() {
     let folder = Folder::new();
     let store =
-        Sqlite::open(folder.path(), Options { busy_wait: Duration::from_millis(10), ..options() }).await.unwrap();
+        Sqlite::open(folder.path(), SqliteOptions { busy_wait: Duration::from_millis(10), ..options() }).await.unwrap();
     let lock = rusqlite::Connection::open(folder.path()).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     assert_eq!(store.begin().await.err().unwrap().code(), DATABASE_BUSY);

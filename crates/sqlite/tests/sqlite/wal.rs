@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use onefold_conformance::fixture::key;
 use onefold_conformance::kinds::{escalates, reruns};
-use onefold_conformance::outcomes::completed;
-use onefold_conformance::random::{SeededRandom, seed};
-use onefold_conformance::scene::key;
+use onefold_conformance::ledger::outcomes::completed;
 use onefold_core::ledger::Status;
-use onefold_core::ports::Look as _;
+use onefold_core::port::LedgerRead as _;
+use onefold_testing::{SeededRandom, seed};
 
-use crate::harness::{FileScene, Folder, open};
+use crate::fixture::{Folder, SqliteFixture, open};
 
 /// Operations that were acknowledged before the crash.
 const ACKNOWLEDGED: usize = 12;
@@ -31,20 +31,20 @@ struct Crash {
 }
 
 async fn crash() -> Crash {
-    let scene = FileScene::new().await;
-    let path = scene.store().path().to_owned();
+    let fixture = SqliteFixture::new().await;
+    let path = fixture.store().path().to_owned();
     let terms = escalates();
     for index in 0..ACKNOWLEDGED {
-        let lease = scene.grant(&terms, &format!("OP-{index}")).await;
+        let lease = fixture.grant(&terms, &format!("OP-{index}")).await;
         if index % 2 == 0 {
-            scene.record(&terms, &lease, completed(b"{\"n\":1}")).await;
+            fixture.record(&terms, &lease, completed(b"{\"n\":1}")).await;
         }
     }
     let read = |path: &Path| std::fs::read(path).unwrap();
     let (database, acknowledged) = (read(&path), read(&wal_of(&path)));
     for index in 0..4 {
-        let lease = scene.grant(&reruns(), &format!("LATER-{index}")).await;
-        scene.record(&reruns(), &lease, completed(&[9; 5000])).await;
+        let lease = fixture.grant(&reruns(), &format!("LATER-{index}")).await;
+        fixture.record(&reruns(), &lease, completed(&[9; 5000])).await;
     }
     let later = read(&wal_of(&path));
     assert_eq!(read(&path), database, "nothing was moved into the database meanwhile");

@@ -8,8 +8,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use onefold::{Settings, SqliteOptions};
-use onefold_conformance::ManualClock;
+use onefold::settings::Settings;
+use onefold::store::SqliteOptions;
+use onefold::testing::ManualClock;
 use onefold_example_case::http::routes;
 use onefold_example_case::submit::Cases;
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ use crate::service::{submission, with};
 
 /// The service in this process, on a clock that the test moves.
 async fn service(path: &Path, clock: &Arc<ManualClock>) -> Router {
-    let options = SqliteOptions { clock: clock.clone(), ..onefold::sqlite_options() };
+    let options = SqliteOptions { clock: clock.clone(), ..onefold::store::sqlite_options() };
     let settings = Settings { clock: clock.clone(), ..Settings::default() };
     routes(Cases::open_with(path, options, settings).await.unwrap()).unwrap()
 }
@@ -54,9 +55,12 @@ async fn an_answer_is_forgotten_when_the_time_that_was_announced_is_over() {
     panic!("the answer is still kept after 40 days");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Counts what happens on this thread alone: other tests of this program submit too.
+#[tokio::test(flavor = "current_thread")]
 async fn first_submissions_duplicates_and_conflicts_are_counted() {
-    let seen = PrometheusBuilder::new().install_recorder().unwrap();
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let seen = recorder.handle();
+    let _counting = metrics::set_default_local_recorder(&recorder);
     let folder = tempfile::tempdir().unwrap();
     let service = service(&folder.path().join("cases.db"), &Arc::new(ManualClock::default())).await;
     assert_eq!(submit(&service, "k", &submission()).await, StatusCode::CREATED);

@@ -4,7 +4,7 @@ use onefold::error::{
     AUTHORIZATION_DENIED, Code, DATABASE_BUSY, DATABASE_UNAVAILABLE, Error, PROGRAMMING_INVARIANT_VIOLATED, Problem,
     ProblemContext, registry_json, review,
 };
-use onefold::outcome::{Coded as _, Project as _};
+use onefold::use_case::{Coded as _, Project as _};
 use onefold_example_case::domain::{CaseDomainError, CaseStatus, admit, decide, review as reviewed_by, supplement};
 use onefold_example_case::errors::{ALL, CASE_INVALID_STATE, DECISION_NOT_ALLOWED, EVIDENCE_INVALID};
 use onefold_example_case::result::{IdempotencyDecision, SubmitCaseApplicationError, SubmitCaseResult, Submitted};

@@ -142,7 +142,7 @@ fn a_rejected_submission_leaves_its_key_free() {
 }
 
 #[test]
-fn a_damaged_answer_in_the_store_is_no_defect_of_the_code() {
+fn a_damaged_answer_in_the_store_is_not_a_defect_of_the_code() {
     let service = Service::start();
     assert_eq!(service.submit("k", &submission()).status, 201);
     let database = service.database();

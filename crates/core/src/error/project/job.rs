@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Class, Code, Override};
+use crate::error::{Code, ErrorClass, Override};
 use crate::ledger::named;
 
 named! {
@@ -27,15 +27,17 @@ named! {
 
 impl JobAnswer {
     /// The answer of a class.
-    pub const fn of_class(class: Class) -> Self {
+    pub const fn of_class(class: ErrorClass) -> Self {
         match class {
-            Class::Validation | Class::DomainRule | Class::Conflict | Class::Authorization => Self::BpmnErrorOrIncident,
-            Class::NotFound => Self::BpmnErrorOrRetry,
-            Class::Duplicate => Self::Complete,
-            Class::OptimisticLock | Class::Contention => Self::Retry,
-            Class::Dependency => Self::RetryOrUnknown,
-            Class::Contract | Class::Process | Class::Operational => Self::Incident,
-            Class::Bug => Self::IncidentOrUnknown,
+            ErrorClass::Validation | ErrorClass::DomainRule | ErrorClass::Conflict | ErrorClass::Authorization => {
+                Self::BpmnErrorOrIncident
+            }
+            ErrorClass::NotFound => Self::BpmnErrorOrRetry,
+            ErrorClass::Duplicate => Self::Complete,
+            ErrorClass::OptimisticLock | ErrorClass::Contention => Self::Retry,
+            ErrorClass::Dependency => Self::RetryOrUnknown,
+            ErrorClass::Contract | ErrorClass::Process | ErrorClass::Operational => Self::Incident,
+            ErrorClass::Bug => Self::IncidentOrUnknown,
         }
     }
 }
@@ -75,34 +77,38 @@ impl BpmnCode {
     /// Where the class is technical: a process must not take a business path because a database is down.
     pub const fn of(code: Code) -> Self {
         match code.descriptor().class {
-            Class::Validation | Class::DomainRule | Class::Authorization | Class::NotFound | Class::Conflict => {
-                Self(code)
-            }
-            Class::Duplicate
-            | Class::OptimisticLock
-            | Class::Contention
-            | Class::Dependency
-            | Class::Contract
-            | Class::Process
-            | Class::Operational
-            | Class::Bug => panic!("only business outcomes may be thrown as a BPMN error"),
+            ErrorClass::Validation
+            | ErrorClass::DomainRule
+            | ErrorClass::Authorization
+            | ErrorClass::NotFound
+            | ErrorClass::Conflict => Self(code),
+            ErrorClass::Duplicate
+            | ErrorClass::OptimisticLock
+            | ErrorClass::Contention
+            | ErrorClass::Dependency
+            | ErrorClass::Contract
+            | ErrorClass::Process
+            | ErrorClass::Operational
+            | ErrorClass::Bug => panic!("only business outcomes may be thrown as a BPMN error"),
         }
     }
 
     /// The same, decided at run time.
     pub const fn try_of(code: Code) -> Option<Self> {
         match code.descriptor().class {
-            Class::Validation | Class::DomainRule | Class::Authorization | Class::NotFound | Class::Conflict => {
-                Some(Self(code))
-            }
-            Class::Duplicate
-            | Class::OptimisticLock
-            | Class::Contention
-            | Class::Dependency
-            | Class::Contract
-            | Class::Process
-            | Class::Operational
-            | Class::Bug => None,
+            ErrorClass::Validation
+            | ErrorClass::DomainRule
+            | ErrorClass::Authorization
+            | ErrorClass::NotFound
+            | ErrorClass::Conflict => Some(Self(code)),
+            ErrorClass::Duplicate
+            | ErrorClass::OptimisticLock
+            | ErrorClass::Contention
+            | ErrorClass::Dependency
+            | ErrorClass::Contract
+            | ErrorClass::Process
+            | ErrorClass::Operational
+            | ErrorClass::Bug => None,
         }
     }
 

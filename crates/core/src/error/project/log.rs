@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::error::{Class, Code, Override};
+use crate::error::{Code, ErrorClass, Override};
 use crate::ledger::named;
 
 named! {
     /// How loud a log line is. Expected failures are never errors.
     Level {
-        /// Of interest to whoever looks for it.
+        /// Of interest when somebody looks for it.
         Debug = "DEBUG",
         /// Expected.
         Info = "INFO",
@@ -21,12 +21,18 @@ named! {
 
 impl Level {
     /// The level of a class.
-    pub const fn of_class(class: Class) -> Self {
+    pub const fn of_class(class: ErrorClass) -> Self {
         match class {
-            Class::Duplicate => Self::Debug,
-            Class::Validation | Class::NotFound | Class::OptimisticLock => Self::Info,
-            Class::DomainRule | Class::Conflict | Class::Authorization | Class::Contention => Self::Warn,
-            Class::Dependency | Class::Contract | Class::Process | Class::Operational | Class::Bug => Self::Error,
+            ErrorClass::Duplicate => Self::Debug,
+            ErrorClass::Validation | ErrorClass::NotFound | ErrorClass::OptimisticLock => Self::Info,
+            ErrorClass::DomainRule | ErrorClass::Conflict | ErrorClass::Authorization | ErrorClass::Contention => {
+                Self::Warn
+            }
+            ErrorClass::Dependency
+            | ErrorClass::Contract
+            | ErrorClass::Process
+            | ErrorClass::Operational
+            | ErrorClass::Bug => Self::Error,
         }
     }
 }

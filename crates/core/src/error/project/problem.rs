@@ -147,7 +147,7 @@ impl Problem {
 }
 
 impl Code {
-    /// The code as it stands in an address: `LEASE_ENDED` is `lease-ended`.
+    /// The code as an address has it: `LEASE_ENDED` is `lease-ended`.
     pub fn kebab(self) -> String {
         self.as_str().to_ascii_lowercase().replace('_', "-")
     }

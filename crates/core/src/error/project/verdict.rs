@@ -1,6 +1,6 @@
 //! What becomes of a message whose handling failed.
 
-use crate::error::{Class, Code, Override};
+use crate::error::{Code, ErrorClass, Override};
 use crate::ledger::named;
 
 named! {
@@ -21,15 +21,17 @@ named! {
 
 impl Verdict {
     /// The verdict of a class.
-    pub const fn of_class(class: Class) -> Self {
+    pub const fn of_class(class: ErrorClass) -> Self {
         match class {
-            Class::Validation | Class::Authorization | Class::Contract => Self::Quarantine,
-            Class::DomainRule | Class::Conflict | Class::Duplicate => Self::Handled,
-            Class::NotFound => Self::Park,
-            Class::OptimisticLock | Class::Contention | Class::Dependency | Class::Process | Class::Operational => {
-                Self::Retry
-            }
-            Class::Bug => Self::StopOrQuarantine,
+            ErrorClass::Validation | ErrorClass::Authorization | ErrorClass::Contract => Self::Quarantine,
+            ErrorClass::DomainRule | ErrorClass::Conflict | ErrorClass::Duplicate => Self::Handled,
+            ErrorClass::NotFound => Self::Park,
+            ErrorClass::OptimisticLock
+            | ErrorClass::Contention
+            | ErrorClass::Dependency
+            | ErrorClass::Process
+            | ErrorClass::Operational => Self::Retry,
+            ErrorClass::Bug => Self::StopOrQuarantine,
         }
     }
 }

@@ -6,14 +6,14 @@ use hyper::{Request, Uri};
 use onefold_core::error::{DOWNSTREAM_UNAVAILABLE, REQUEST_INVALID};
 use onefold_core::{Error, Result};
 
-use crate::question::{Web, web};
+use crate::reconcile_http::{ProviderClient, client};
 
 /// Bytes of the counter's answer that are read.
 const ANSWER_BYTES_MAX: usize = 1024 * 1024;
 
 /// Where effects are counted: `http://127.0.0.1:8181/stats#/charges`.
 pub(super) struct Counter {
-    web: Web,
+    client: ProviderClient,
     address: Uri,
     /// A place in a JSON answer; else the answer is the number itself.
     pointer: Option<String>,
@@ -28,7 +28,7 @@ impl Counter {
             Error::new(REQUEST_INVALID, format!("--effects: {text:?} is not the address of a counter"))
                 .hint("write http://127.0.0.1:8181/count, or http://127.0.0.1:8181/stats#/charges for a place in JSON")
         })?;
-        Ok(Self { web: web()?, address, pointer: pointer.map(str::to_owned) })
+        Ok(Self { client: client()?, address, pointer: pointer.map(str::to_owned) })
     }
 
     /// How many effects there were until now.
@@ -40,7 +40,7 @@ impl Counter {
         // A connection each: one that its server has closed since the last count would be an error.
         let request = Request::get(self.address.clone()).header("connection", "close").body(Full::<Bytes>::default());
         let request = request.map_err(|_| failed("is not an address"))?;
-        let answer = self.web.request(request).await.map_err(|cause| failed("does not answer").caused_by(cause))?;
+        let answer = self.client.request(request).await.map_err(|cause| failed("does not answer").caused_by(cause))?;
         if !answer.status().is_success() {
             return Err(failed(&format!("answers {}", answer.status().as_u16())));
         }

@@ -8,7 +8,7 @@ use onefold_core::error::{
 };
 use serde_json::{Value, json};
 
-use super::wire::{Cut, Seen};
+use super::wire::{Cut, SeenAnswer};
 
 /// What a step says of the promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,9 @@ pub(super) struct Route {
     pub(super) reused: (u16, String),
     /// Bytes of an answer that are kept.
     pub(super) answer_bytes_max: usize,
-    /// Stored answers are hidden from callers that nobody identified.
+    /// The status of a replayed success, where it differs from the stored one.
+    pub(super) replay_status: Option<u16>,
+    /// Stored answers are hidden from anonymous callers.
     pub(super) hides: bool,
 }
 
@@ -120,30 +122,30 @@ enum Meaning {
     Silent,
 }
 
-fn meaning(route: &Route, seen: Option<&Seen>) -> Meaning {
+fn meaning(route: &Route, seen: Option<&SeenAnswer>) -> Meaning {
     let Some(seen) = seen else { return Meaning::Silent };
     let is = |code: Code| seen.code.as_deref() == Some(code.as_str());
     let reused = seen.status == route.reused.0 && seen.code.as_deref() == Some(route.reused.1.as_str());
     match seen {
-        Seen { replayed: true, .. } => Meaning::Replayed,
+        SeenAnswer { replayed: true, .. } => Meaning::Replayed,
         _ if reused => Meaning::Reused,
         _ if is(RESULT_UNAVAILABLE) => Meaning::Withheld,
         _ if is(OPERATION_IN_FLIGHT) || is(OPERATION_WAITING) => Meaning::AtWork,
-        Seen { unknown: true, .. } => Meaning::Unknown,
+        SeenAnswer { unknown: true, .. } => Meaning::Unknown,
         _ if is(OUTCOME_UNKNOWN) => Meaning::Unknown,
         _ if [TOO_BUSY, BREAKER_OPEN, BULKHEAD_FULL, RATE_EXCEEDED].into_iter().any(is) => Meaning::Limited,
-        Seen { code: Some(_), .. } => Meaning::Refused,
-        Seen { status: 200..=399, .. } => Meaning::Performed,
-        Seen { code: None, .. } => Meaning::Declined,
+        SeenAnswer { code: Some(_), .. } => Meaning::Refused,
+        SeenAnswer { status: 200..=399, .. } => Meaning::Performed,
+        SeenAnswer { code: None, .. } => Meaning::Declined,
     }
 }
 
 /// Whether this key is still being performed.
-pub(super) fn at_work(route: &Route, seen: &Seen) -> bool {
+pub(super) fn at_work(route: &Route, seen: &SeenAnswer) -> bool {
     meaning(route, Some(seen)) == Meaning::AtWork
 }
 
-fn step(route: &Route, name: &'static str, seen: &[Option<&Seen>], (verdict, what): (Verdict, String)) -> Step {
+fn step(route: &Route, name: &'static str, seen: &[Option<&SeenAnswer>], (verdict, what): (Verdict, String)) -> Step {
     let mut statuses: Vec<(u16, usize)> = Vec::new();
     for status in seen.iter().map(|seen| seen.map_or(0, |seen| seen.status)) {
         match statuses.iter_mut().find(|(known, _)| *known == status) {
@@ -168,20 +170,25 @@ fn step(route: &Route, name: &'static str, seen: &[Option<&Seen>], (verdict, wha
     }
 }
 
-fn count(route: &Route, seen: &[Option<&Seen>], wanted: Meaning) -> usize {
+fn count(route: &Route, seen: &[Option<&SeenAnswer>], wanted: Meaning) -> usize {
     seen.iter().filter(|seen| meaning(route, **seen) == wanted).count()
 }
 
 /// The upstream's answers, however they came.
-fn answers<'a>(route: &Route, seen: &[Option<&'a Seen>]) -> BTreeSet<(u16, &'a [u8])> {
-    let own = |seen: &&Seen| {
+fn answers<'a>(route: &Route, seen: &[Option<&'a SeenAnswer>]) -> BTreeSet<(u16, &'a [u8])> {
+    let own = |seen: &&SeenAnswer| {
         matches!(meaning(route, Some(*seen)), Meaning::Performed | Meaning::Declined | Meaning::Replayed)
     };
-    seen.iter().flatten().copied().filter(own).map(|seen| (seen.status, seen.body.as_ref())).collect()
+    // A replay under a status of its own is the same answer.
+    let status = |seen: &SeenAnswer| match (route.replay_status, seen.status) {
+        (Some(replayed), 200..=299) => replayed,
+        (Some(_) | None, status) => status,
+    };
+    seen.iter().flatten().copied().filter(own).map(|seen| (status(seen), seen.body.as_ref())).collect()
 }
 
 /// Why nothing can be said of an answer.
-fn nothing(route: &Route, seen: Option<&Seen>) -> (Verdict, String) {
+fn nothing(route: &Route, seen: Option<&SeenAnswer>) -> (Verdict, String) {
     let status = seen.map_or(0, |seen| seen.status);
     let code = seen.and_then(|seen| seen.code.as_deref()).unwrap_or("no code");
     let what = match meaning(route, seen) {
@@ -197,7 +204,7 @@ fn nothing(route: &Route, seen: Option<&Seen>) -> (Verdict, String) {
 }
 
 /// A first request.
-pub(super) fn once(route: &Route, first: Option<&Seen>) -> Step {
+pub(super) fn once(route: &Route, first: Option<&SeenAnswer>) -> Step {
     let verdict = match meaning(route, first) {
         Meaning::Performed => (Verdict::Held, "performed".to_owned()),
         Meaning::Replayed | Meaning::Withheld | Meaning::Reused | Meaning::AtWork => {
@@ -211,7 +218,7 @@ pub(super) fn once(route: &Route, first: Option<&Seen>) -> Step {
 }
 
 /// The same key a second time.
-pub(super) fn again(route: &Route, first: &Seen, second: Option<&Seen>) -> Step {
+pub(super) fn again(route: &Route, first: &SeenAnswer, second: Option<&SeenAnswer>) -> Step {
     let verdict = match meaning(route, second) {
         Meaning::Replayed if answers(route, &[Some(first), second]).len() == 1 => {
             (Verdict::Held, "replayed, not performed".to_owned())
@@ -231,18 +238,20 @@ pub(super) fn again(route: &Route, first: &Seen, second: Option<&Seen>) -> Step 
 }
 
 /// Why an answer that was given once is not given again.
-fn why_withheld(route: &Route, first: &Seen) -> &'static str {
+fn why_withheld(route: &Route, first: &SeenAnswer) -> &'static str {
     match first {
-        Seen { events: true, .. } => "a stream of events is not kept",
-        Seen { body, .. } if body.len() > route.answer_bytes_max => "the answer is larger than `answer_bytes_max`",
-        _ if route.hides => "stored answers are not shown to callers that nobody identified (`anonymous_replay`)",
+        SeenAnswer { events: true, .. } => "a stream of events is not kept",
+        SeenAnswer { body, .. } if body.len() > route.answer_bytes_max => {
+            "the answer is larger than `answer_bytes_max`"
+        }
+        _ if route.hides => "stored answers are not shown to anonymous callers (`anonymous_replay`)",
         _ => "the answer is not kept",
     }
 }
 
 /// One fresh key from many at once.
-pub(super) fn at_once(route: &Route, seen: &[Option<Seen>]) -> Step {
-    let seen: Vec<Option<&Seen>> = seen.iter().map(Option::as_ref).collect();
+pub(super) fn at_once(route: &Route, seen: &[Option<SeenAnswer>]) -> Step {
+    let seen: Vec<Option<&SeenAnswer>> = seen.iter().map(Option::as_ref).collect();
     let of = |meaning| count(route, &seen, meaning);
     let (performed, replayed) = (of(Meaning::Performed), of(Meaning::Replayed));
     let (held_back, limited) = (of(Meaning::AtWork) + of(Meaning::Withheld), of(Meaning::Limited));
@@ -278,7 +287,7 @@ fn times(count: u64) -> String {
 #[derive(Debug)]
 pub(super) struct AfterCut {
     pub(super) cut: Cut,
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SeenAnswer>,
     /// What the upstream counted for this key.
     pub(super) effects: Option<u64>,
 }
@@ -315,7 +324,7 @@ pub(super) fn settles(route: &Route, cuts: &[AfterCut]) -> bool {
 /// Requests whose connections were cut after sending.
 pub(super) fn after_cuts(route: &Route, cuts: &[AfterCut]) -> Step {
     let shows: Vec<CutShows> = cuts.iter().map(|one| cut_shows(route, one)).collect();
-    let seen: Vec<Option<&Seen>> = cuts.iter().map(|one| one.seen.as_ref()).collect();
+    let seen: Vec<Option<&SeenAnswer>> = cuts.iter().map(|one| one.seen.as_ref()).collect();
     let counted = cuts.iter().all(|one| one.effects.is_some());
     let effects = cuts.iter().map(|one| one.effects).sum();
     let has = |wanted| shows.contains(&wanted);
@@ -338,7 +347,7 @@ pub(super) fn after_cuts(route: &Route, cuts: &[AfterCut]) -> Step {
 }
 
 /// A known key with another body.
-pub(super) fn another_body(route: &Route, seen: Option<&Seen>) -> Step {
+pub(super) fn another_body(route: &Route, seen: Option<&SeenAnswer>) -> Step {
     let verdict = match meaning(route, seen) {
         Meaning::Reused => (Verdict::Held, "refused: the key belongs to another request".to_owned()),
         Meaning::Performed => (Verdict::Broken, "performed: the key was not kept".to_owned()),

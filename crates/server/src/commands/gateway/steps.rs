@@ -8,7 +8,7 @@ use onefold_core::fingerprint::Mode;
 use super::counter::Counter;
 use super::judge::{self, AfterCut, Route, Step, Verdict};
 use super::other_body::other_body;
-use super::wire::{Gateway, Order, Seen};
+use super::wire::{Gateway, Order, SeenAnswer};
 
 /// How many send the same at once.
 const AT_ONCE: usize = 8;
@@ -72,11 +72,11 @@ impl Trial<'_> {
     }
 
     #[expect(clippy::many_single_char_names, reason = "eight of the same")]
-    async fn at_once(&self) -> Vec<Option<Seen>> {
+    async fn at_once(&self) -> Vec<Option<SeenAnswer>> {
         let key = fresh_key();
         let send = || self.gateway.send(self.order, &key);
         let (a, b, c, d, e, f, g, h) = tokio::join!(send(), send(), send(), send(), send(), send(), send(), send());
-        let seen: [Option<Seen>; AT_ONCE] = [a, b, c, d, e, f, g, h];
+        let seen: [Option<SeenAnswer>; AT_ONCE] = [a, b, c, d, e, f, g, h];
         seen.into()
     }
 
@@ -96,8 +96,8 @@ impl Trial<'_> {
         Ok(judge::after_cuts(self.route, &cuts))
     }
 
-    /// The same key until nobody is at work with it.
-    async fn at_rest(&self, key: &str) -> Option<Seen> {
+    /// The same key until no request with it is in flight.
+    async fn at_rest(&self, key: &str) -> Option<SeenAnswer> {
         let mut seen = self.gateway.send(self.order, key).await;
         for _ in 0..TRIES {
             if !seen.as_ref().is_some_and(|seen| judge::at_work(self.route, seen)) {

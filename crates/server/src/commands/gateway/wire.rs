@@ -34,7 +34,7 @@ pub(super) struct Order {
 
 /// What came back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct SeenAnswer {
     pub(super) status: u16,
     pub(super) replayed: bool,
     /// It says itself that its outcome is unknown.
@@ -81,11 +81,11 @@ impl Gateway {
     }
 
     /// Sends and waits for the answer; none if there was none.
-    pub(super) async fn send(&self, order: &Order, key: &str) -> Option<Seen> {
+    pub(super) async fn send(&self, order: &Order, key: &str) -> Option<SeenAnswer> {
         tokio::time::timeout(ANSWER_WITHIN, self.exchange(order, key)).await.ok().flatten()
     }
 
-    async fn exchange(&self, order: &Order, key: &str) -> Option<Seen> {
+    async fn exchange(&self, order: &Order, key: &str) -> Option<SeenAnswer> {
         let began = Instant::now();
         let stream = TcpStream::connect(&self.authority).await.ok()?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
@@ -107,7 +107,7 @@ impl Gateway {
         driving.abort();
         let code = problem.then(|| serde_json::from_slice::<serde_json::Value>(&body).ok()).flatten();
         let code = code.and_then(|problem| problem["code"].as_str().map(str::to_owned));
-        Some(Seen { status, replayed, unknown, code, events, body, took: began.elapsed() })
+        Some(SeenAnswer { status, replayed, unknown, code, events, body, took: began.elapsed() })
     }
 
     /// Sends all of it and hangs up: after `within`, or when the first byte of an answer is there.

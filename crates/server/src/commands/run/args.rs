@@ -5,7 +5,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use onefold_core::effect::{DeclaredExits, EffectClass, ExitCodes, ExitMeaning};
+use onefold_config::{KindDeclaration, OnUnknownDeclaration, PolicyDeclaration};
+use onefold_core::effect::{DeclaredExits, EffectClass, EffectContract, ExitCodes, ExitMeaning};
 use onefold_core::error::REQUEST_INVALID;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
@@ -15,7 +16,6 @@ use sha2::{Digest as _, Sha256};
 use super::kept;
 use crate::api::hexadecimal;
 use crate::database::Creation;
-use crate::declaration::{Declaration, OnUnknown, PolicyTerms};
 
 /// What runs, under which id.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ The command finds in its environment: ONEFOLD_ID, ONEFOLD_KEY (send it to the pr
 same for every attempt under same_key), ONEFOLD_ATTEMPT (1 for the first), ONEFOLD_FENCE, ONEFOLD_DEADLINE
 (RFC 3339).
 
-Exit codes beside the command's own: 65 conflict, 69 ledger unavailable, 74 the output could not be written,
+Exit codes besides the command's own: 65 conflict, 69 ledger unavailable, 74 the output could not be written,
 75 in flight or waiting, 79 outcome unknown, 80 performed but not recorded yet, 127 the command could not be started;
 128 and a signal's number where that signal came before the command was started.
 
@@ -53,7 +53,7 @@ pub(crate) struct RunArgs {
     /// or financial-or-legal
     #[arg(long, default_value = "external-command")]
     class: String,
-    /// What an unknown outcome may do; the class's default where it is left out
+    /// What may follow an unknown outcome; without it, the class's default
     #[arg(long, value_name = "POLICY")]
     on_unknown: Option<RunPolicy>,
     /// With `same_key`: how long the provider remembers a key
@@ -62,8 +62,8 @@ pub(crate) struct RunArgs {
     /// How long the command may take; then SIGTERM to its process group, SIGKILL 10 s later
     #[arg(long, value_name = "DURATION", default_value = "1h")]
     deadline: String,
-    /// How long a run that has died is still believed to be at work; at least 1s. Renewed while the command runs,
-    /// and pinned with the first run of a kind: 30s where it is left out
+    /// How long a run that has died still counts as running; at least 1s. Renewed while the command runs,
+    /// and pinned with the first run of a kind; 30s by default
     #[arg(long, value_name = "DURATION")]
     lease: Option<String>,
     /// How long to wait while another run has it, or while it waits for its next attempt
@@ -78,19 +78,19 @@ pub(crate) struct RunArgs {
     /// Exit codes that refuse for good, so that duplicates get output and exit code: 3 or `any`
     #[arg(long, value_name = "CODES")]
     final_exit: Option<String>,
-    /// Wait so long after a failure before it may run again
+    /// How long to wait after a failure before it may run again
     #[arg(long, value_name = "DURATION")]
     backoff: Option<String>,
-    /// The last failure of so many is final, and opens an incident
+    /// How many attempts may fail; the last failure is final and opens an incident
     #[arg(long, value_name = "COUNT")]
     attempts_max: Option<u32>,
-    /// Make a new ledger also in a file or schema that holds tables of others
+    /// Create a ledger even in a file or schema that holds other tables
     #[arg(long)]
     into_existing: bool,
     /// The case, order or account it belongs to
     #[arg(long, value_name = "KEY")]
     business_key: Option<String>,
-    /// For a financial or legal effect: where the proof lies
+    /// For a financial or legal effect: where the proof is
     #[arg(long, value_name = "REFERENCE")]
     pub(super) evidence: Option<String>,
     /// The command and its arguments
@@ -134,26 +134,27 @@ impl RunArgs {
     /// Reads everything before anything is claimed.
     pub(super) fn order(&self) -> Result<Order> {
         let codes = |text: &Option<String>| text.as_deref().map_or(Ok(ExitCodes::None), ExitCodes::parse);
+        let class = EffectClass::parse(&self.class)?;
         Ok(Order {
-            claim: self.claim(duration("--deadline", &self.deadline)?)?,
+            claim: self.claim(class, duration("--deadline", &self.deadline)?)?,
             patience: match (&self.wait, self.no_wait) {
                 (_, true) => Some(Duration::ZERO),
                 (Some(text), false) => Some(duration("--wait", text)?),
                 (None, false) => None,
             },
-            class: EffectClass::parse(&self.class)?,
+            class,
             exits: DeclaredExits::new(codes(&self.not_applied_exit)?, codes(&self.final_exit)?)?,
             attempts_max: self.attempts_max,
             backoff: self.backoff.as_deref().map(|text| duration("--backoff", text)).transpose()?,
         })
     }
 
-    fn policy(&self) -> Result<Option<OnUnknown>> {
+    fn policy(&self) -> Result<Option<OnUnknownDeclaration>> {
         match (self.on_unknown, &self.provider_memory) {
-            (Some(RunPolicy::SameKey), Some(memory)) => Ok(Some(OnUnknown::With(PolicyTerms {
+            (Some(RunPolicy::SameKey), Some(memory)) => Ok(Some(OnUnknownDeclaration::With(PolicyDeclaration {
                 same_key: Some("ONEFOLD_KEY".to_owned()),
-                provider_memory: Some(memory.clone()),
-                accept_duplicate: None,
+                provider_memory: Some(duration("--provider-memory", memory)?),
+                ..PolicyDeclaration::default()
             }))),
             (Some(RunPolicy::SameKey), None) => {
                 Err(Error::new(REQUEST_INVALID, "--on-unknown same_key needs --provider-memory")
@@ -163,33 +164,37 @@ impl RunArgs {
                 Err(Error::new(REQUEST_INVALID, "--provider-memory belongs to --on-unknown same_key")
                     .hint("leave --provider-memory out, or add --on-unknown same_key"))
             }
-            (Some(RunPolicy::Escalate), None) => Ok(Some(OnUnknown::Named("escalate".to_owned()))),
-            (Some(RunPolicy::Rerun), None) => Ok(Some(OnUnknown::Named("rerun".to_owned()))),
+            (Some(RunPolicy::Escalate), None) => Ok(Some(OnUnknownDeclaration::Named("escalate".to_owned()))),
+            (Some(RunPolicy::Rerun), None) => Ok(Some(OnUnknownDeclaration::Named("rerun".to_owned()))),
             (None, None) => Ok(None),
         }
     }
 
-    fn claim(&self, deadline: Duration) -> Result<Value> {
-        if let Some(text) = &self.lease
-            && duration("--lease", text)? < LEASE_MIN
-        {
+    fn claim(&self, class: EffectClass, deadline: Duration) -> Result<Value> {
+        let lease = self.lease.as_deref().map(|text| duration("--lease", text)).transpose()?;
+        if let Some((text, _)) = self.lease.as_ref().zip(lease).filter(|(_, lease)| *lease < LEASE_MIN) {
             return Err(Error::new(REQUEST_INVALID, format!("--lease: {text:?} is shorter than 1s"))
                 .hint("give at least 1s; 30s is the default"));
         }
-        let declaration = Declaration {
-            on_unknown: self.policy()?,
-            lease: self.lease.clone(),
-            backoff: Some(vec!["0ms".to_owned()]),
+        let on_unknown = self.policy()?;
+        if on_unknown.is_none() && EffectContract::default_of(class).is_none() {
+            return Err(Error::new(REQUEST_INVALID, format!("--class {class} needs --on-unknown"))
+                .hint("the broker must drop repetitions of a key: --on-unknown same_key --provider-memory 24h"));
+        }
+        let declaration = KindDeclaration {
+            on_unknown,
+            lease,
+            backoff: Some(vec![Duration::ZERO]),
             attempts_max: Some(u32::MAX),
             result_bytes_max: Some(kept::RESULT_BYTES_MAX),
-            ..Declaration::of(&self.class)
+            ..KindDeclaration::of(class)
         };
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Ok(json!({
             "kind": self.kind,
             "id": self.id,
             "requestDigest": digest(&self.command),
-            "declare": declaration,
+            "declare": declaration.to_json(),
             "deadline": onefold_core::time::format_duration(deadline),
             "worker": format!("{}@{host}", crate::client::login_name()),
             "source": "cli",

@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::kept::{Kept, Stream};
+use super::kept::{CommandOutput, Stream};
 use super::signals::Signals;
 
 /// How long a command may take to end after it was asked to.
@@ -23,7 +23,7 @@ const OUTPUT_AFTER_END: Duration = Duration::from_secs(2);
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum CommandExit {
     /// By itself.
     Code(u8),
     /// By a signal.
@@ -33,30 +33,30 @@ pub(super) enum Ended {
 }
 
 /// A command that has ended.
-pub(super) struct Over {
-    pub(super) ended: Ended,
-    pub(super) kept: Kept,
+pub(super) struct FinishedCommand {
+    pub(super) ended: CommandExit,
+    pub(super) kept: CommandOutput,
     /// Whether all of its output reached our own streams. A reader that went away is not an error.
     pub(super) passed_on: io::Result<()>,
 }
 
 /// A command that runs.
-pub(super) struct Running {
+pub(super) struct RunningCommand {
     child: Child,
     group: Option<Pid>,
-    stdout: Reading,
-    stderr: Reading,
+    stdout: StreamCopy,
+    stderr: StreamCopy,
 }
 
 /// A stream that is being passed on, and what is kept of it so far.
-struct Reading {
+struct StreamCopy {
     kept: Arc<Mutex<Stream>>,
     reader: JoinHandle<io::Result<()>>,
     /// Told when the command has ended.
     over: watch::Sender<bool>,
 }
 
-impl Running {
+impl RunningCommand {
     /// Starts it. An error means that nothing ran.
     pub(super) fn start(command: &[OsString], variables: &[(&'static str, String)]) -> io::Result<Self> {
         let (program, arguments) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -73,20 +73,20 @@ impl Running {
         Ok(Self {
             child,
             group,
-            stdout: Reading::start(stdout, Out::Stdout),
-            stderr: Reading::start(stderr, Out::Stderr),
+            stdout: StreamCopy::start(stdout, Out::Stdout),
+            stderr: StreamCopy::start(stderr, Out::Stderr),
         })
     }
 
     /// Waits for its end, at the latest until the deadline; signals to us are passed on.
-    pub(super) async fn until(mut self, deadline: Instant, signals: &mut Signals) -> Over {
+    pub(super) async fn until(mut self, deadline: Instant, signals: &mut Signals) -> FinishedCommand {
         let (status, forced) = self.wait(deadline, signals).await;
         let ended = match (status, forced) {
             (Ok(status), false) => ended(status),
-            (Ok(_) | Err(_), _) => Ended::DeadlinePassed,
+            (Ok(_) | Err(_), _) => CommandExit::DeadlinePassed,
         };
         let ((stdout, to_stdout), (stderr, to_stderr)) = (self.stdout.end().await, self.stderr.end().await);
-        Over { ended, kept: Kept { code: 0, stdout, stderr }, passed_on: to_stdout.and(to_stderr) }
+        FinishedCommand { ended, kept: CommandOutput { code: 0, stdout, stderr }, passed_on: to_stdout.and(to_stderr) }
     }
 
     async fn wait(&mut self, deadline: Instant, signals: &mut Signals) -> (io::Result<ExitStatus>, bool) {
@@ -123,11 +123,11 @@ fn standard_input() -> Stdio {
     if io::stdin().is_terminal() { Stdio::null() } else { Stdio::inherit() }
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn ended(status: ExitStatus) -> CommandExit {
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Code(u8::try_from(code).unwrap_or(u8::MAX)),
-        (None, Some(signal)) => Ended::Killed(signal),
-        (None, None) => Ended::Killed(0),
+        (Some(code), _) => CommandExit::Code(u8::try_from(code).unwrap_or(u8::MAX)),
+        (None, Some(signal)) => CommandExit::Killed(signal),
+        (None, None) => CommandExit::Killed(0),
     }
 }
 
@@ -137,7 +137,7 @@ enum Out {
     Stderr,
 }
 
-impl Reading {
+impl StreamCopy {
     fn start(from: Option<impl AsyncRead + Unpin + Send + 'static>, to: Out) -> Self {
         let kept = Arc::new(Mutex::new(Stream::default()));
         let (over, ended) = watch::channel(false);
@@ -178,7 +178,7 @@ async fn pass_on(
                     Out::Stdout => io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()),
                     Out::Stderr => io::stderr().write_all(bytes),
                 };
-                // Whoever read us has seen enough; that is theirs to decide.
+                // Our reader has seen enough; that is theirs to decide.
                 let seen_enough = matches!(&written, Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe);
                 let written = if seen_enough { Ok(()) } else { written };
                 passed_on = passed_on.and(written);

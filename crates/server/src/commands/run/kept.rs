@@ -14,7 +14,7 @@ pub(super) const RESULT_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// What a command wrote, and how it ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct CommandOutput {
     pub(super) code: u8,
     pub(super) stdout: Stream,
     pub(super) stderr: Stream,
@@ -46,7 +46,7 @@ impl Stream {
     }
 }
 
-impl Kept {
+impl CommandOutput {
     /// The result as it is recorded.
     pub(super) fn to_json(&self, code: u8) -> Value {
         json!({ "exitCode": code, "stdout": self.stdout.to_json(), "stderr": self.stderr.to_json() })
@@ -101,15 +101,15 @@ mod tests {
 
     #[test]
     fn output_is_read_back_byte_for_byte() {
-        let mut kept = Kept { code: 3, ..Kept::default() };
+        let mut kept = CommandOutput { code: 3, ..CommandOutput::default() };
         kept.stdout.keep(&[0, 255, b'\n', b'"', 0xC3]);
         kept.stderr.keep(b"");
-        assert_eq!(Kept::from_json(&kept.to_json(3)), Some(kept));
+        assert_eq!(CommandOutput::from_json(&kept.to_json(3)), Some(kept));
     }
 
     #[test]
     fn a_long_stream_is_cut_and_says_so() {
-        let mut kept = Kept::default();
+        let mut kept = CommandOutput::default();
         for _ in 0..3 {
             kept.stderr.keep(&vec![b'x'; STREAM_BYTES_MAX / 2]);
         }
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_another_boundary_recorded_is_not_taken_for_output() {
-        assert_eq!(Kept::from_json(&json!({ "id": "NTC-1" })), None);
-        assert_eq!(Kept::from_json(&Value::Null), None);
+        assert_eq!(CommandOutput::from_json(&json!({ "id": "NTC-1" })), None);
+        assert_eq!(CommandOutput::from_json(&Value::Null), None);
     }
 }

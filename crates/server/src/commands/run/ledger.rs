@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onefold_core::error::{DATABASE_FULL, OUTCOME_NOT_RECORDED, SERVER_UNREACHABLE};
-use onefold_core::ports::Faults;
+use onefold_core::port::Faults;
 use onefold_core::{Error, Result, Timestamp};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::cli::Context;
 use crate::client::{Client, may_pass};
 use crate::config::Config;
 use crate::database::Creation;
-use crate::exit::{Exit, note};
+use crate::exit::{Exit, inform};
 use crate::outcome_file::{OutcomeFile, RecordCall, RecordVerb};
 
 /// How long a claim is asked again; nothing has run yet.
@@ -38,7 +38,7 @@ pub(super) struct RunLedger {
 }
 
 /// The answer to a run's claim.
-pub(super) enum Claimed {
+pub(super) enum RunClaim {
     Granted(Grant),
     Replay(Value),
     /// Someone has it, or it waits.
@@ -56,8 +56,8 @@ pub(super) enum Claimed {
     Stopped(Signal),
 }
 
-/// Where an operation stands after its record.
-pub(super) struct Standing {
+/// The state of an operation after its record.
+pub(super) struct OperationState {
     pub(super) status: String,
     pub(super) incident: Option<String>,
 }
@@ -117,7 +117,7 @@ impl RunLedger {
     }
 
     /// Asks to perform. A lost answer is asked for again under the same attempt id.
-    pub(super) async fn claim(&mut self, claim: &Value, signals: &mut Signals) -> Result<Claimed> {
+    pub(super) async fn claim(&mut self, claim: &Value, signals: &mut Signals) -> Result<RunClaim> {
         let attempt_id = uuid::Uuid::new_v4().to_string();
         let mut body = claim.clone();
         body["attemptId"] = json!(attempt_id);
@@ -128,7 +128,7 @@ impl RunLedger {
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     tokio::select! {
                         () = tokio::time::sleep(TRY_EVERY) => self.look_again().await,
-                        signal = signals.next() => return Ok(Claimed::Stopped(signal)),
+                        signal = signals.next() => return Ok(RunClaim::Stopped(signal)),
                     }
                 }
                 Err(error) => return Err(error),
@@ -144,14 +144,14 @@ impl RunLedger {
     }
 
     /// Takes room for the outcome, before the command is started. Where the ledger is elsewhere, a folder that cannot be
-    /// written to is no reason not to act.
+    /// written to is not a reason not to act.
     pub(super) fn reserve(&self) -> Result<Option<OutcomeFile>> {
         let prefix = self.config.outcomes();
         match OutcomeFile::reserve(&prefix) {
             Ok(place) => Ok(Some(place)),
             Err(cause) if self.config.is_file() => Err(Error::new(
                 DATABASE_FULL,
-                format!("there is no room for an outcome beside {}: {cause}; nothing was run", prefix.display()),
+                format!("there is no disk space for an outcome beside {}: {cause}; nothing was run", prefix.display()),
             )
             .hint("free some space, then run it again under the same id")
             .caused_by(cause)),
@@ -166,7 +166,7 @@ impl RunLedger {
         report: &Report,
         place: Option<OutcomeFile>,
         signals: &mut Signals,
-    ) -> Result<Standing> {
+    ) -> Result<OperationState> {
         let call = grant.call(report.what, &report.body);
         let path = call.path();
         let mut give_up = Instant::now() + RECORD_FOR;
@@ -187,7 +187,7 @@ impl RunLedger {
                 }
                 Err(error) if may_pass(&error) && Instant::now() < give_up => {
                     if !told {
-                        note(&format!("the ledger does not take the outcome ({}); trying again", error.detail()));
+                        inform(&format!("the ledger does not take the outcome ({}); trying again", error.detail()));
                         told = true;
                     }
                     tokio::select! {
@@ -205,10 +205,10 @@ impl RunLedger {
         Err(set_aside(grant, &call, &grant.call(report.what, &report.brief), place, cause))
     }
 
-    async fn standing(&self, grant: &Grant, answer: &Value) -> Standing {
+    async fn standing(&self, grant: &Grant, answer: &Value) -> OperationState {
         let status = answer["status"].as_str().unwrap_or_default().to_owned();
         let incident = if status == "UNKNOWN" { self.incident(grant).await } else { None };
-        Standing { status, incident }
+        OperationState { status, incident }
     }
 
     /// The incident that waits for a person, if there is one and it can be told.
@@ -260,11 +260,11 @@ fn discard(place: Option<OutcomeFile>) {
 
 /// A signal leaves little time to record.
 fn sooner(give_up: Instant, signal: Signal) -> Instant {
-    note(&format!("signal {}: recording the outcome before the end", signal.as_raw()));
+    inform(&format!("signal {}: recording the outcome before the end", signal.as_raw()));
     give_up.min(Instant::now() + RECORD_FOR_AFTER_SIGNAL)
 }
 
-/// Keeps an outcome that the ledger did not take. Nobody is told success or failure.
+/// Keeps an outcome that the ledger did not take. Its caller is told neither success nor failure.
 fn set_aside(grant: &Grant, whole: &RecordCall, brief: &RecordCall, place: Option<OutcomeFile>, cause: Error) -> Error {
     let kept = match place {
         None => Err("there is no file for it".to_owned()),
@@ -290,11 +290,11 @@ fn set_aside(grant: &Grant, whole: &RecordCall, brief: &RecordCall, place: Optio
     .caused_by(cause)
 }
 
-fn understood(answer: &Value, attempt_id: String, now: Timestamp) -> Claimed {
+fn understood(answer: &Value, attempt_id: String, now: Timestamp) -> RunClaim {
     let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
     let seconds = Duration::from_secs(answer["retryAfterSeconds"].as_u64().unwrap_or(1));
     match answer["claim"].as_str() {
-        Some("granted") => Claimed::Granted(Grant {
+        Some("granted") => RunClaim::Granted(Grant {
             operation: text("operation"),
             fence: answer["fence"].as_u64().unwrap_or(0),
             attempt_id,
@@ -305,18 +305,18 @@ fn understood(answer: &Value, attempt_id: String, now: Timestamp) -> Claimed {
             provider_key: text("providerKey"),
             renew_every: renew_every(&text("leaseUntil"), now),
         }),
-        Some("replay") => Claimed::Replay(answer["outcome"].clone()),
-        Some("conflict") => Claimed::Conflict,
+        Some("replay") => RunClaim::Replay(answer["outcome"].clone()),
+        Some("conflict") => RunClaim::Conflict,
         Some("unknown") => {
-            Claimed::Unknown { since: text("since"), incident: answer["incident"].as_str().map(str::to_owned) }
+            RunClaim::Unknown { since: text("since"), incident: answer["incident"].as_str().map(str::to_owned) }
         }
-        Some("waiting") => Claimed::Later {
+        Some("waiting") => RunClaim::Later {
             why: format!("it may run again after {}", text("until")),
             wait: seconds,
             code: Exit::TryLater,
         },
         Some(_) | None => {
-            Claimed::Later { why: "another run has it in flight".to_owned(), wait: seconds, code: Exit::TryLater }
+            RunClaim::Later { why: "another run has it in flight".to_owned(), wait: seconds, code: Exit::TryLater }
         }
     }
 }

@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::pages::{Step, root};
+use crate::fixture::until;
 use crate::gateway_try::free_port;
 use crate::seen::masked;
-use crate::stage::until;
 
 /// Where the pages say that the readers' folder is.
 const FOLDER: &str = "/srv/jobs";

@@ -5,26 +5,31 @@ use onefold_core::error::IDEMPOTENCY_KEY_REUSED;
 use super::*;
 
 fn route() -> Route {
-    Route { reused: (422, IDEMPOTENCY_KEY_REUSED.as_str().to_owned()), answer_bytes_max: 4, hides: false }
+    Route {
+        reused: (422, IDEMPOTENCY_KEY_REUSED.as_str().to_owned()),
+        answer_bytes_max: 4,
+        replay_status: None,
+        hides: false,
+    }
 }
 
-fn answered(status: u16, body: &'static str) -> Seen {
+fn answered(status: u16, body: &'static str) -> SeenAnswer {
     let (unknown, took) = (false, Duration::from_millis(1));
-    Seen { status, replayed: false, unknown, code: None, events: false, body: body.into(), took }
+    SeenAnswer { status, replayed: false, unknown, code: None, events: false, body: body.into(), took }
 }
 
-fn replayed(body: &'static str) -> Seen {
-    Seen { replayed: true, ..answered(200, body) }
+fn replayed(body: &'static str) -> SeenAnswer {
+    SeenAnswer { replayed: true, ..answered(200, body) }
 }
 
-fn problem(status: u16, code: Code) -> Seen {
-    Seen { code: Some(code.as_str().to_owned()), ..answered(status, "{}") }
+fn problem(status: u16, code: Code) -> SeenAnswer {
+    SeenAnswer { code: Some(code.as_str().to_owned()), ..answered(status, "{}") }
 }
 
 #[test]
 fn only_a_success_of_the_upstream_is_performed() {
     use Verdict::{Broken, Held, NotShown};
-    let unknown = Seen { unknown: true, ..answered(500, "") };
+    let unknown = SeenAnswer { unknown: true, ..answered(500, "") };
     let rows = [
         (Some(answered(201, "1")), Held, "performed"),
         (Some(answered(404, "")), NotShown, "404"),
@@ -47,7 +52,7 @@ fn only_a_success_of_the_upstream_is_performed() {
 #[test]
 fn a_replay_of_the_same_answer_holds_and_of_another_does_not() {
     let first = answered(200, "1");
-    let again = |second: &Seen| again(&route(), &first, Some(second)).verdict;
+    let again = |second: &SeenAnswer| again(&route(), &first, Some(second)).verdict;
     assert_eq!(again(&replayed("1")), Verdict::Held);
     assert_eq!(again(&replayed("2")), Verdict::Broken);
     assert_eq!(again(&answered(200, "2")), Verdict::Broken);
@@ -55,10 +60,19 @@ fn a_replay_of_the_same_answer_holds_and_of_another_does_not() {
 }
 
 #[test]
+fn a_replay_under_its_declared_status_is_the_same_answer() {
+    let first = answered(201, "1");
+    let replays = Route { replay_status: Some(200), ..route() };
+    assert_eq!(again(&replays, &first, Some(&replayed("1"))).verdict, Verdict::Held);
+    assert_eq!(again(&replays, &first, Some(&replayed("2"))).verdict, Verdict::Broken);
+    assert_eq!(again(&route(), &first, Some(&replayed("1"))).verdict, Verdict::Broken);
+}
+
+#[test]
 fn an_answer_that_is_not_given_again_is_named_as_what_it_is() {
     let withheld = problem(409, RESULT_UNAVAILABLE);
     let hides = Route { hides: true, ..route() };
-    let events = Seen { events: true, ..answered(200, "") };
+    let events = SeenAnswer { events: true, ..answered(200, "") };
     let rows = [
         (route(), answered(200, "12345"), "answer_bytes_max"),
         (route(), events, "events"),
@@ -74,7 +88,7 @@ fn an_answer_that_is_not_given_again_is_named_as_what_it_is() {
 
 #[test]
 fn of_eight_at_once_one_is_performed() {
-    let of = |performed: usize, other: &Seen| -> Vec<Option<Seen>> {
+    let of = |performed: usize, other: &SeenAnswer| -> Vec<Option<SeenAnswer>> {
         (0..8).map(|i| Some(if i < performed { answered(200, "1") } else { other.clone() })).collect()
     };
     let shown = at_once(&route(), &of(1, &replayed("1")));
@@ -105,7 +119,7 @@ fn what_the_upstream_counted_goes_before_what_was_answered() {
 #[test]
 fn a_cut_shows_something_only_where_its_key_is_known_or_effects_are_counted() {
     use Cut::{AfterTheAnswer, BeforeTheAnswer};
-    let one = |cut, seen: &Seen, effects| AfterCut { cut, seen: Some(seen.clone()), effects };
+    let one = |cut, seen: &SeenAnswer, effects| AfterCut { cut, seen: Some(seen.clone()), effects };
     let (known, new) = (replayed("1"), answered(200, "1"));
     let withheld = problem(409, RESULT_UNAVAILABLE);
     let rows = [
@@ -130,7 +144,7 @@ fn a_cut_shows_something_only_where_its_key_is_known_or_effects_are_counted() {
 
 #[test]
 fn a_key_with_another_body_must_be_refused_as_the_route_says() {
-    let other = |seen: &Seen| another_body(&route(), Some(seen)).verdict;
+    let other = |seen: &SeenAnswer| another_body(&route(), Some(seen)).verdict;
     assert_eq!(other(&problem(422, IDEMPOTENCY_KEY_REUSED)), Verdict::Held);
     assert_eq!(other(&replayed("1")), Verdict::Broken);
     assert_eq!(other(&answered(200, "2")), Verdict::Broken);

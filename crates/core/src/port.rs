@@ -1,0 +1,36 @@
+//! What the runtime asks of a store, a clock and chance. Adapters implement these; rules never see them.
+//!
+//! A ledger's store has five sides: [`LedgerWrite`] moves operations, [`LedgerMaintenance`] does what time asks for,
+//! [`LedgerRead`] reads, [`AnnouncementQueue`] keeps who was told of which incident; [`IncidentWrite`] writes incidents
+//! that are not about an operation. [`Registry`] is beside it: what
+//! servers share. Ports speak of transitions, never of statements.
+
+mod address;
+mod announcement;
+mod clock;
+mod fault;
+mod incident;
+mod ledger;
+mod listing;
+mod maintenance;
+mod registry;
+mod store;
+mod transaction;
+
+pub use address::{Opener, PostgresAddress, SqliteAddress};
+pub use announcement::{Announcement, AnnouncementQueue, IncidentEvent, Sink};
+pub use clock::{Clock, Random};
+pub use fault::{CommitPoint, FaultPoint, Faults, NoFaults};
+pub use incident::{IncidentWrite, SubjectChange};
+pub use ledger::{LedgerMaintenance, LedgerRead, LedgerWrite, Step, StepAnswer};
+pub use listing::{Counts, Filter, IncidentFilter, Listed, Page};
+pub use maintenance::{Archive, DueQuestions, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
+pub use registry::{ApiToken, Registry, StoredDeclaration};
+pub use store::{Contents, InstallationLock, Store};
+pub use transaction::{Committed, OnceEntry, Transact};
+
+use std::future::Future;
+use std::pin::Pin;
+
+/// A future that a port returns.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

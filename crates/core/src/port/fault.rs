@@ -1,0 +1,87 @@
+//! Named places where a test may stop the process.
+
+use super::StepAnswer;
+use crate::ledger::Claim;
+
+/// A named place where a test may stop the process. Each room has its own list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FaultPoint(&'static str);
+
+impl FaultPoint {
+    /// A batch with a grant is written but not committed.
+    pub const BEFORE_CLAIM_COMMIT: Self = Self("before-claim-commit");
+    /// It is committed; nobody has heard of it.
+    pub const AFTER_CLAIM_COMMIT: Self = Self("after-claim-commit");
+    /// The closure returned; nothing is recorded.
+    pub const AFTER_EFFECT: Self = Self("after-effect");
+    /// A batch with an outcome is written but not committed.
+    pub const BEFORE_RECORD_COMMIT: Self = Self("before-record-commit");
+    /// It is committed; nobody has heard of it.
+    pub const AFTER_RECORD_COMMIT: Self = Self("after-record-commit");
+
+    /// The points of the ledger.
+    pub const LEDGER: &'static [Self] = &[
+        Self::BEFORE_CLAIM_COMMIT,
+        Self::AFTER_CLAIM_COMMIT,
+        Self::AFTER_EFFECT,
+        Self::BEFORE_RECORD_COMMIT,
+        Self::AFTER_RECORD_COMMIT,
+    ];
+
+    /// Every room's list.
+    const ROOMS: &'static [&'static [Self]] = &[Self::LEDGER];
+
+    /// The point with this name, in whichever room.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ROOMS.iter().flat_map(|room| room.iter()).copied().find(|point| point.0 == name)
+    }
+
+    /// The name that a test passes to a child process.
+    pub const fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+/// Lets a test stop the process at a named place. The product's own does nothing.
+pub trait Faults: Send + Sync {
+    /// Called whenever the place is reached.
+    fn reach(&self, point: FaultPoint);
+}
+
+/// Where a commit is, for the places where a test may stop the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitPoint {
+    /// Everything is written but not committed.
+    BeforeCommit,
+    /// It is committed; nobody has heard of it.
+    AfterCommit,
+}
+
+impl CommitPoint {
+    /// Reaches the places that a batch with these answers passes.
+    pub fn reach<'a>(self, faults: &dyn Faults, answers: impl Iterator<Item = &'a StepAnswer>) {
+        let (mut granted, mut recorded) = (false, false);
+        for answer in answers {
+            granted |= matches!(answer, StepAnswer::Claim(Claim::Granted(_)));
+            recorded |= matches!(answer, StepAnswer::Record(_));
+        }
+        let (claim, record) = match self {
+            Self::BeforeCommit => (FaultPoint::BEFORE_CLAIM_COMMIT, FaultPoint::BEFORE_RECORD_COMMIT),
+            Self::AfterCommit => (FaultPoint::AFTER_CLAIM_COMMIT, FaultPoint::AFTER_RECORD_COMMIT),
+        };
+        if granted {
+            faults.reach(claim);
+        }
+        if recorded {
+            faults.reach(record);
+        }
+    }
+}
+
+/// No faults.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoFaults;
+
+impl Faults for NoFaults {
+    fn reach(&self, _point: FaultPoint) {}
+}

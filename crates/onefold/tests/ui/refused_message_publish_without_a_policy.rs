@@ -1,0 +1,5 @@
+use onefold::Kind;
+
+fn main() {
+    let _ = Kind::message_publish("case.event");
+}
