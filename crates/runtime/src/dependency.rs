@@ -22,7 +22,7 @@ use onefold_config::{DependencyDeclaration, StatusMeaning};
 use onefold_core::Error;
 use onefold_core::call::{CallHealth, Promise, Promises};
 use onefold_core::error::{BREAKER_OPEN, BULKHEAD_FULL, DOWNSTREAM_REJECTED, RATE_EXCEEDED};
-use onefold_core::incident::{CallHistory, OutageState, UNAVAILABLE_FOR};
+use onefold_core::incident::{CallHistory, UNAVAILABLE_FOR};
 use onefold_core::port::Clock;
 use onefold_core::retry::Category;
 
@@ -44,8 +44,8 @@ struct Shared {
     limits: DependencyDeclaration,
     clock: Arc<dyn Clock>,
     state: Mutex<LimitState>,
-    /// Since when its incident is known to be open.
-    reported: Mutex<Option<Duration>>,
+    /// When its open incident was raised, by the clock that counts a machine's sleep.
+    reported_at: Mutex<Option<Duration>>,
 }
 
 impl Dependency {
@@ -55,8 +55,8 @@ impl Dependency {
         if let Some(position) = state.position() {
             meter::breaker(name, position);
         }
-        let (state, reported) = (Mutex::new(state), Mutex::default());
-        Self { shared: Arc::new(Shared { name: name.to_owned(), limits, clock, state, reported }) }
+        let (state, reported_at) = (Mutex::new(state), Mutex::default());
+        Self { shared: Arc::new(Shared { name: name.to_owned(), limits, clock, state, reported_at }) }
     }
 
     /// Its name.
@@ -86,14 +86,12 @@ impl Dependency {
         &self.shared.limits
     }
 
-    /// What calls have shown since its incident is open, and how long failures last until there is one.
-    pub(crate) fn look(&self, state: OutageState) -> (CallHistory, Duration) {
-        let mut reported = self.shared.reported.lock().unwrap_or_else(PoisonError::into_inner);
-        *reported = match state {
-            OutageState::Unreported => None,
-            OutageState::Reported => Some(reported.unwrap_or_else(|| self.shared.clock.boot())),
-        };
-        let history = self.shared.state().history(*reported);
+    /// What calls have shown since its incident was raised, and how long failures last until there is one. The earliest
+    /// time that was told for an incident counts: a clock that is set back must not hide a success.
+    pub(crate) fn look(&self, reported_at: Option<Duration>) -> (CallHistory, Duration) {
+        let mut earliest = self.shared.reported_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *earliest = reported_at.map(|at| earliest.map_or(at, |before| before.min(at)));
+        let history = self.shared.state().history(*earliest);
         (history, self.shared.limits.unavailable_for.unwrap_or(UNAVAILABLE_FOR))
     }
 

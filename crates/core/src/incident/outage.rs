@@ -21,7 +21,7 @@ pub const UNAVAILABLE_FOR: Duration = Duration::from_mins(1);
 pub struct CallHistory {
     /// From the first to the last failure since the last success; none after a success.
     pub failing_for: Option<Duration>,
-    /// Whether a call succeeded since the incident was first seen open.
+    /// Whether a call succeeded since the incident was raised.
     pub succeeded_since: bool,
 }
 

@@ -94,11 +94,11 @@ impl LimitState {
         }
     }
 
-    /// What calls have shown, where an incident has been open since that time.
-    pub(super) fn history(&self, reported: Option<Duration>) -> CallHistory {
+    /// What calls have shown, where an incident was raised at that time.
+    pub(super) fn history(&self, reported_at: Option<Duration>) -> CallHistory {
         CallHistory {
             failing_for: self.failing.map(|(first, last)| last.saturating_sub(first)),
-            succeeded_since: reported.is_some_and(|since| self.succeeded_at.is_some_and(|at| at >= since)),
+            succeeded_since: reported_at.is_some_and(|since| self.succeeded_at.is_some_and(|at| at >= since)),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! One incident for a dependency that no call gets through to.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use onefold_core::Result;
 use onefold_core::incident::{IncidentChange, OutageDecision, OutageState, Subject, SubjectSort, decide_outage};
 use onefold_core::operation::{KindName, Tenant};
 use onefold_core::port::{IncidentFilter, Page, Store, SubjectChange};
+use onefold_core::time::Timestamp;
 use tokio::task::JoinHandle;
 
 use crate::every::every;
@@ -32,11 +33,14 @@ impl<S: Store> Ledger<S> {
             return Ok(0);
         }
         let open = self.reported().await?;
+        // In this order, so that a pause between the two makes an incident older and hides no success after it.
+        let boot = self.inner.settings.clock.boot();
         let now = self.now();
         let mut changes = Vec::new();
         for (name, dependency) in declared {
-            let state = if open.contains(&name) { OutageState::Reported } else { OutageState::Unreported };
-            let (history, unavailable_for) = dependency.look(state);
+            let reported_at = open.get(&name).map(|seen| boot.saturating_sub(now.since(*seen)));
+            let state = if reported_at.is_some() { OutageState::Reported } else { OutageState::Unreported };
+            let (history, unavailable_for) = dependency.look(reported_at);
             let change = match decide_outage(state, history, unavailable_for) {
                 OutageDecision::Stays => continue,
                 OutageDecision::Opens(failing_for) => {
@@ -58,7 +62,7 @@ impl<S: Store> Ledger<S> {
     pub async fn close_undeclared_outages(&self) -> Result<usize> {
         let declared: HashSet<KindName> = self.inner.dependencies.all().into_iter().map(|(name, _)| name).collect();
         let now = self.now();
-        let undeclared = self.reported().await?.into_iter().filter(|name| !declared.contains(name));
+        let undeclared = self.reported().await?.into_keys().filter(|name| !declared.contains(name));
         let closed = |name| SubjectChange {
             tenant: Tenant::default(),
             subject: Subject::dependency(name),
@@ -72,11 +76,11 @@ impl<S: Store> Ledger<S> {
         Ok(count)
     }
 
-    /// The dependencies with an open incident, whichever process opened it.
-    async fn reported(&self) -> Result<HashSet<KindName>> {
+    /// The dependencies with an open incident and when it was last raised, whichever process did it.
+    async fn reported(&self) -> Result<HashMap<KindName, Timestamp>> {
         let filter =
             IncidentFilter { open_only: true, subject: Some(SubjectSort::Dependency), ..IncidentFilter::default() };
         let open = self.inner.store.incidents(filter, Page { after: None, limit: Page::LIMIT_MAX }).await?;
-        Ok(open.items.into_iter().map(|incident| incident.subject.kind).collect())
+        Ok(open.items.into_iter().map(|incident| (incident.subject.kind, incident.last_seen)).collect())
     }
 }

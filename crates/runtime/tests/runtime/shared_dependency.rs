@@ -42,6 +42,14 @@ impl Bank {
         self.ledger.kind(Kind::external_command(name).depends_on("bank")).unwrap()
     }
 
+    /// A ledger on the same store that knows of no call yet.
+    fn another_process(&self, limits: DependencyDeclaration) -> Ledger<Sqlite> {
+        let settings = Settings { clock: self.clock.clone(), ..settings() };
+        let ledger = Ledger::open(self.ledger.store().clone(), settings).unwrap();
+        ledger.dependency("bank", limits).unwrap();
+        ledger
+    }
+
     async fn incidents(&self) -> Vec<Incident> {
         open_incidents(&self.ledger)
             .await
@@ -203,14 +211,32 @@ async fn an_outage_is_one_incident_that_closes_with_the_first_success() {
 }
 
 #[tokio::test]
+async fn a_success_right_after_the_incident_was_raised_closes_it_before_anyone_looked() {
+    let limits = DependencyDeclaration { unavailable_for: Some(Duration::ZERO), ..DependencyDeclaration::default() };
+    let bank = Bank::with(limits.clone()).await;
+    let (charges, effects) = (bank.kind("charge"), Effects::default());
+    let other = bank.another_process(limits);
+    let elsewhere = other.kind(Kind::external_command("charge").depends_on("bank")).unwrap();
+    for (number, succeeds) in [&charges, &elsewhere].into_iter().enumerate() {
+        pay(&charges, &format!("F{number}"), &effects, down()).await;
+        assert_eq!(bank.ledger.watch_dependencies().await.unwrap(), 1, "raised");
+        bank.clock.advance(Duration::from_millis(10));
+        let paid = pay(succeeds, &format!("S{number}"), &effects, Ok(1)).await;
+        assert!(matches!(paid, Performed::Completed { .. }));
+        bank.clock.advance(Duration::from_secs(5));
+        let closed = bank.ledger.watch_dependencies().await.unwrap() + other.watch_dependencies().await.unwrap();
+        assert_eq!(closed, 1, "closed by the process that saw the success");
+        assert!(bank.incidents().await.is_empty());
+    }
+}
+
+#[tokio::test]
 async fn the_next_life_of_a_process_closes_the_incident_that_the_last_one_opened() {
     let limits = DependencyDeclaration { unavailable_for: Some(Duration::ZERO), ..DependencyDeclaration::default() };
     let bank = Bank::with(limits.clone()).await;
     pay(&bank.kind("charge"), "A", &Effects::default(), down()).await;
     assert_eq!(bank.ledger.watch_dependencies().await.unwrap(), 1);
-    let again =
-        Ledger::open(bank.ledger.store().clone(), Settings { clock: bank.clock.clone(), ..settings() }).unwrap();
-    again.dependency("bank", limits).unwrap();
+    let again = bank.another_process(limits);
     let charges = again.kind(Kind::external_command("charge").depends_on("bank")).unwrap();
     assert_eq!(again.watch_dependencies().await.unwrap(), 0, "nothing is known of it yet");
     assert!(matches!(pay(&charges, "B", &Effects::default(), Ok(1)).await, Performed::Completed { .. }));
