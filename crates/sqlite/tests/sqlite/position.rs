@@ -31,6 +31,14 @@ async fn ledger(path: &Path) -> Ledger<Sqlite> {
     Ledger::open(open(path.to_owned()).await.unwrap(), settings).unwrap()
 }
 
+/// Waits until no connection of this process is open on the file: the last one that closes folds the log in.
+async fn closed(path: &Path) {
+    let files = || std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    while files().any(|file| std::fs::read_link(file.path()).is_ok_and(|open| open == path)) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 async fn perform(ledger: &Ledger<Sqlite>, number: usize) {
     let kind = ledger.kind(Kind::converging("work.do")).unwrap();
     let id = OperationId::parse(&format!("W-{number}")).unwrap();
@@ -229,6 +237,7 @@ async fn what_was_marked_before_the_stop_is_remembered_to_the_last_operation() {
     perform(&ledger, 1).await;
     ledger.shutdown(Shutdown::Now).await;
     drop(ledger);
+    closed(&folder.path()).await;
     for ending in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(beside(&folder.path(), ending));
     }
