@@ -18,27 +18,56 @@ pub(crate) fn batch(store: &'static str, size: usize, took: Duration) {
     histogram!("onefold_commit_seconds", "store" => store).record(took.as_secs_f64());
 }
 
-/// A step was answered.
-pub(crate) fn answered(step: &Step, answer: &Result<StepAnswer>) {
-    match (step, answer) {
-        (Step::Claim(request), Ok(StepAnswer::Claim(claim))) => {
-            claimed(&request.key.kind, request.origin.source, claim);
+/// Steps were answered: what is counted alike is counted at once.
+pub(crate) fn answered(steps: &[Step], answers: &[Result<StepAnswer>]) {
+    let mut claims: Vec<(ClaimLabels<'_>, u64)> = Vec::new();
+    for (step, answer) in steps.iter().zip(answers) {
+        match (step, answer) {
+            (Step::Claim(request), Ok(StepAnswer::Claim(claim))) => {
+                let labels = ClaimLabels::of(&request.key.kind, request.origin.source, claim);
+                match claims.iter_mut().find(|(counted, _)| *counted == labels) {
+                    Some((_, times)) => *times += 1,
+                    None => claims.push((labels, 1)),
+                }
+            }
+            (Step::Record(request), Ok(StepAnswer::Record(_))) => recorded(&request.key.kind, &request.outcome),
+            _ => {}
         }
-        (Step::Record(request), Ok(StepAnswer::Record(_))) => recorded(&request.key.kind, &request.outcome),
-        _ => {}
+    }
+    for (labels, times) in claims {
+        labels.count(times);
     }
 }
 
-fn claimed(kind: &KindName, source: Source, claim: &Claim) {
-    let (answer, known) = match claim {
-        Claim::Granted(lease) => ("granted", lease.fence > 1),
-        Claim::Replay(_) => ("replay", true),
-        Claim::InFlight { .. } => ("in_flight", true),
-        Claim::Conflict => ("conflict", true),
-        Claim::Unknown { .. } => ("unknown", true),
-        Claim::Waiting { .. } => ("waiting", true),
-    };
-    count_claim(kind, source, answer, known);
+/// What a claim is counted under.
+#[derive(PartialEq)]
+struct ClaimLabels<'a> {
+    kind: &'a KindName,
+    boundary: Source,
+    answer: &'static str,
+    /// Whether there was such an operation.
+    known: bool,
+}
+
+impl<'a> ClaimLabels<'a> {
+    fn of(kind: &'a KindName, boundary: Source, claim: &Claim) -> Self {
+        let (answer, known) = match claim {
+            Claim::Granted(lease) => ("granted", lease.fence > 1),
+            Claim::Replay(_) => ("replay", true),
+            Claim::InFlight { .. } => ("in_flight", true),
+            Claim::Conflict => ("conflict", true),
+            Claim::Unknown { .. } => ("unknown", true),
+            Claim::Waiting { .. } => ("waiting", true),
+        };
+        Self { kind, boundary, answer, known }
+    }
+
+    fn count(&self, times: u64) {
+        let kind = self.kind.to_string();
+        counter!("onefold_claims_total", "kind" => kind.clone(), "answer" => self.answer).increment(times);
+        let name = if self.known { "onefold_dedup_hits_total" } else { "onefold_dedup_misses_total" };
+        counter!(name, "boundary" => self.boundary.as_str(), "kind" => kind).increment(times);
+    }
 }
 
 /// A transaction entered an operation: the same counts as those of a claim.
@@ -61,10 +90,8 @@ pub fn conflicted(boundary: Source, kind: &KindName) {
     count_claim(kind, boundary, "conflict", true);
 }
 
-fn count_claim(kind: &KindName, source: Source, answer: &'static str, known: bool) {
-    counter!("onefold_claims_total", "kind" => kind.to_string(), "answer" => answer).increment(1);
-    let name = if known { "onefold_dedup_hits_total" } else { "onefold_dedup_misses_total" };
-    counter!(name, "boundary" => source.as_str(), "kind" => kind.to_string()).increment(1);
+fn count_claim(kind: &KindName, boundary: Source, answer: &'static str, known: bool) {
+    ClaimLabels { kind, boundary, answer, known }.count(1);
 }
 
 fn recorded(kind: &KindName, outcome: &Outcome) {

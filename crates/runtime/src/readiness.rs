@@ -45,12 +45,15 @@ impl Writes {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(error.share());
     }
 
-    /// What an answer says of writing: a grant was written, a failure of the store was not; the rest tells nothing.
-    pub(crate) fn observe(&self, answer: &Result<StepAnswer>) {
-        match answer {
-            Ok(StepAnswer::Claim(Claim::Granted(_))) => self.wrote(),
-            Err(error) if is_of_the_store(error) => self.failed(error),
-            Ok(_) | Err(_) => {}
+    /// What answers say of writing: a grant was written, a failure of the store was not; the rest tells nothing, and the
+    /// last that tells something counts.
+    pub(crate) fn observe(&self, answers: &[Result<StepAnswer>]) {
+        for answer in answers.iter().rev() {
+            match answer {
+                Ok(StepAnswer::Claim(Claim::Granted(_))) => return self.wrote(),
+                Err(error) if is_of_the_store(error) => return self.failed(error),
+                Ok(_) | Err(_) => {}
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use onefold_core::effect::KindSpec;
 use onefold_core::error::{ErrorClass, RESULT_DAMAGED, SHUTTING_DOWN, UNEXPECTED};
 use onefold_core::ledger::{
     Claim, ClaimRequest, RecordRequest, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed,
@@ -47,20 +48,37 @@ struct QueuedStep {
 /// An answer on its way. A grant that is not taken out of it is undelivered; the rule says whether it goes back.
 struct Delivery {
     answer: Option<Result<StepAnswer>>,
-    release: Option<(ReleaseRequest, Batcher)>,
+    /// The way back of a claim's answer, with the terms of its kind.
+    way_back: Option<(Arc<KindSpec>, Arc<WeakBatcher>)>,
 }
 
 impl Delivery {
+    fn new(step: &Step, decided: Result<StepAnswer>, reach: &Arc<WeakBatcher>) -> Self {
+        let way_back = match step {
+            Step::Claim(request) => Some((Arc::clone(&request.terms), Arc::clone(reach))),
+            Step::Record(_) | Step::Renew(_) | Step::Release(_) => None,
+        };
+        Self { answer: Some(decided), way_back }
+    }
+
     fn take(mut self) -> Result<StepAnswer> {
-        self.release = None;
         self.answer.take().unwrap_or_else(|| Err(stopped()))
     }
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        if let Some((request, batcher)) = self.release.take() {
-            batcher.release_undelivered(request);
+        let Some(Ok(StepAnswer::Claim(Claim::Granted(lease)))) = self.answer.take() else { return };
+        if let Some((terms, reach)) = self.way_back.take()
+            && let Some(batcher) = reach.batcher()
+        {
+            batcher.release_undelivered(ReleaseRequest {
+                key: lease.key,
+                fence: lease.fence,
+                attempt_id: lease.attempt_id,
+                terms,
+                reason: ReleaseReason::AnswerUndelivered,
+            });
         }
     }
 }
@@ -81,16 +99,21 @@ impl Batcher {
             measure: measure.clone(),
             writes: Writes::new(Arc::clone(&settings.clock)),
         });
-        let reach = WeakBatcher { queue: queue.downgrade(), alone: Arc::clone(&alone), measure };
-        let (batches_in_flight_max, batch_max) = (store.batches_in_flight_max(), settings.batch_max.max(1));
         let runtime = tokio::runtime::Handle::current();
+        let reach = Arc::new(WeakBatcher {
+            queue: queue.downgrade(),
+            alone: Arc::clone(&alone),
+            measure,
+            runtime: runtime.clone(),
+        });
+        let (batches_in_flight_max, batch_max) = (store.batches_in_flight_max(), settings.batch_max.max(1));
         std::thread::Builder::new()
             .name("onefold-batcher".to_owned())
             .spawn(move || {
                 if batches_in_flight_max > 1 {
-                    runtime.block_on(in_flight::serve(&store, waiting, batch_max, &Arc::new(reach)));
+                    runtime.block_on(in_flight::serve(&store, waiting, batch_max, &reach));
                 } else {
-                    runtime.block_on(serve(store, waiting, batch_max, reach));
+                    runtime.block_on(serve(store, waiting, batch_max, &reach));
                 }
             })
             .map_err(|cause| Error::new(UNEXPECTED, "the system cannot start a thread").caused_by(cause))?;
@@ -143,10 +166,10 @@ impl Batcher {
         let began = self.alone.measure.begin();
         let answer = (self.alone.act)(step)?;
         self.alone.measure.end(began, 1);
-        self.alone.writes.observe(&answer);
+        self.alone.writes.observe(std::slice::from_ref(&answer));
         report_damage(step, &answer);
         match &answer {
-            Ok(_) => meter::answered(step, &answer),
+            Ok(_) => meter::answered(std::slice::from_ref(step), std::slice::from_ref(&answer)),
             Err(error) => meter::store_error(meter::operation_label(std::slice::from_ref(step)), error),
         }
         Some(answer)
@@ -184,6 +207,8 @@ struct WeakBatcher {
     queue: mpsc::WeakSender<QueuedStep>,
     alone: Arc<InlinePath>,
     measure: Measure,
+    /// Where the callers are.
+    runtime: tokio::runtime::Handle,
 }
 
 /// Measures commits.
@@ -213,7 +238,7 @@ async fn serve<S: LedgerWrite>(
     store: Arc<S>,
     mut waiting: mpsc::Receiver<QueuedStep>,
     batch_max: usize,
-    reach: WeakBatcher,
+    reach: &Arc<WeakBatcher>,
 ) {
     let mut batch = Vec::with_capacity(batch_max);
     loop {
@@ -222,7 +247,7 @@ async fn serve<S: LedgerWrite>(
         }
         let answered = batch.len();
         reach.alone.last_batch.store(answered, Ordering::Relaxed);
-        carry(&*store, std::mem::take(&mut batch), &reach).await;
+        carry(&*store, std::mem::take(&mut batch), reach).await;
         if answered > 1 {
             gather(&waiting, answered.min(batch_max));
         }
@@ -247,26 +272,19 @@ fn gather(waiting: &mpsc::Receiver<QueuedStep>, enough: usize) {
 }
 
 /// Commits a batch. One that fails because of a step in it is halved until that step is alone.
-async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &WeakBatcher) {
+async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &Arc<WeakBatcher>) {
     let mut stack = vec![batch];
     while let Some(batch) = stack.pop() {
-        let (steps, answers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
+        let (steps, callers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
         let steps = Arc::new(steps);
         let began = reach.measure.begin();
         let acted = store.act(Arc::clone(&steps)).await;
         reach.measure.end(began, steps.len());
         match acted {
-            Ok(decided) => {
-                for answer in &decided {
-                    reach.alone.writes.observe(answer);
-                }
-                for ((step, answer), decided) in steps.iter().zip(answers).zip(decided) {
-                    deliver(step, answer, decided, reach);
-                }
-            }
+            Ok(decided) => deliver(steps, callers, decided, reach),
             Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
                 let mut halves: Vec<QueuedStep> =
-                    steps.iter().cloned().zip(answers).map(|(step, answer)| QueuedStep { step, answer }).collect();
+                    steps.iter().cloned().zip(callers).map(|(step, answer)| QueuedStep { step, answer }).collect();
                 let second = halves.split_off(halves.len() / 2);
                 stack.push(second);
                 stack.push(halves);
@@ -274,33 +292,43 @@ async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &WeakBa
             Err(error) => {
                 reach.alone.writes.failed(&error);
                 meter::store_error(meter::operation_label(&steps), &error);
-                for (step, answer) in steps.iter().zip(answers) {
-                    deliver(step, answer, Err(error.share()), reach);
-                }
+                let decided = steps.iter().map(|_| Err(error.share())).collect();
+                deliver(steps, callers, decided, reach);
             }
         }
     }
 }
 
-fn deliver(step: &Step, answer: Option<oneshot::Sender<Delivery>>, decided: Result<StepAnswer>, reach: &WeakBatcher) {
-    meter::answered(step, &decided);
-    report_damage(step, &decided);
-    let release = match (step, &decided) {
-        (Step::Claim(request), Ok(StepAnswer::Claim(Claim::Granted(lease)))) => reach.batcher().map(|batcher| {
-            let release = ReleaseRequest {
-                key: lease.key.clone(),
-                fence: lease.fence,
-                attempt_id: lease.attempt_id,
-                terms: Arc::clone(&request.terms),
-                reason: ReleaseReason::AnswerUndelivered,
-            };
-            (release, batcher)
-        }),
-        _ => None,
+/// Answers from this many on are handed over by a task of the callers' runtime: there a caller is woken without a system
+/// call, and the next commit begins meanwhile.
+const HANDED_OVER_MIN: usize = 4;
+
+/// Hands the answers of a batch to its callers.
+fn deliver(
+    steps: Arc<Vec<Step>>,
+    callers: Vec<Option<oneshot::Sender<Delivery>>>,
+    decided: Vec<Result<StepAnswer>>,
+    reach: &Arc<WeakBatcher>,
+) {
+    reach.alone.writes.observe(&decided);
+    meter::answered(&steps, &decided);
+    for (step, answer) in steps.iter().zip(&decided) {
+        report_damage(step, answer);
+    }
+    let deliveries = steps.iter().zip(decided).map(|(step, answer)| Delivery::new(step, answer, reach));
+    let deliveries: Vec<_> = callers.into_iter().zip(deliveries).collect();
+    let hand_over = move || {
+        for (caller, delivery) in deliveries {
+            if let Some(caller) = caller {
+                // Dropped before it is taken, the delivery says that its answer was not handed over.
+                let _ = caller.send(delivery);
+            }
+        }
     };
-    if let Some(answer) = answer {
-        // Dropped before it is taken, the delivery says that its answer was not handed over.
-        let _ = answer.send(Delivery { answer: Some(decided), release });
+    if steps.len() < HANDED_OVER_MIN {
+        hand_over();
+    } else {
+        reach.runtime.spawn(async move { hand_over() });
     }
 }
 
