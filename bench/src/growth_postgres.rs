@@ -107,13 +107,11 @@ async fn fill(url: &str, schema: &str, ids: Ids, rows: usize) {
         let upto = (filled + SLICE).min(rows);
         // Each slice is sorted over the whole key space of its rows.
         let sql = format!(
-            "INSERT INTO {schema}.onefold_operations (tenant, kind, operation_id, fingerprint, fingerprint_mode, \
-             fingerprint_key_id, source, created_at, status, class, policy, fence, attempt_id, worker, deadline, \
-             lease_until, attempts, first_attempt_at, attempt_started_at, asks, result, result_type, \
-             side_effect_status, recorded, settled_by, updated_at, completed_at) \
-             SELECT 'default', 'bench.pay', {id}, sha256(g::text::bytea), 'raw.1', 1, 'api', g, 'COMPLETED', \
-             'external-command', 'escalate', 1, decode(md5(g::text), 'hex'), 'host/1', g, g, 1, g, g, 0, \
-             '\\x224e54432d39393122', 'application/json', 'APPLIED', sha256(g::text::bytea), 'HOLDER', g, g \
+            "INSERT INTO {schema}.onefold_operations (tenant, kind, operation_id, fingerprint, created_at, status, \
+             fence, attempt_id, worker, deadline, lease_until, terms, result, result_type, recorded, completed_at) \
+             SELECT 'default', 'bench.pay', {id}, sha256(g::text::bytea), g, 'COMPLETED', 1, \
+             decode(md5(g::text), 'hex'), 'host/1', g, g, '[\"raw.1\",1,\"api\",\"external-command\",\"escalate\"]', \
+             '\\x224e54432d39393122', 'application/json', decode(md5(g::text), 'hex'), g \
              FROM generate_series({filled} + 1, {upto}) g ORDER BY 3",
             id = ids.sql,
         );

@@ -7,13 +7,11 @@ use std::time::Duration;
 use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, PgPool, SqlSafeStr as _, SqlStr};
 
-const INSERT: &str = "INSERT INTO onefold_operations (tenant, kind, operation_id, fingerprint, fingerprint_mode, \
-     fingerprint_key_id, source, created_at, status, class, policy, fence, attempt_id, worker, deadline, lease_until, \
-     attempts, first_attempt_at, attempt_started_at, asks, side_effect_status, updated_at) \
-     VALUES ($1, $2, $3, $4, 'raw.1', 1, 'api', 1, 'STARTED', 'external-command', 'escalate', 1, $5, 'host/1', 9, 9, \
-     1, 1, 1, 0, 'NOT_APPLIED', 1) ON CONFLICT DO NOTHING";
+const INSERT: &str = "INSERT INTO onefold_operations (tenant, kind, operation_id, fingerprint, created_at, status, \
+     fence, attempt_id, worker, deadline, lease_until, terms) VALUES ($1, $2, $3, $4, 1, 'STARTED', 1, $5, 'host/1', 9, 9, \
+     '[\"raw.1\",1,\"api\",\"external-command\",\"escalate\"]') ON CONFLICT DO NOTHING";
 const COMPLETE: &str = "UPDATE onefold_operations SET status = 'COMPLETED', result = $4, result_type = 'application/json', \
-     side_effect_status = 'APPLIED', settled_by = 'HOLDER', recorded = $5, updated_at = $6, completed_at = $6 \
+     recorded = $5, completed_at = $6 \
      WHERE tenant = $1 AND kind = $2 AND operation_id = $3 AND fence = 1 AND status = 'STARTED'";
 
 const TIMELINE: &str = "CREATE TABLE onefold_events (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, \

@@ -1,5 +1,6 @@
 -- The ledger: operations, their past attempts, what was said of them, and incidents.
--- Times are microseconds since 1970, UTC. Text compares bytewise. The tables share the database with the user's own.
+-- Times are microseconds since 1970, UTC. What is the same for most operations of a kind is in `terms`, what few
+-- operations have in `details`, both JSON. Text compares bytewise. The tables share the database with the user's own.
 
 CREATE TABLE onefold_operations (
     seq bigint GENERATED ALWAYS AS IDENTITY,
@@ -7,50 +8,29 @@ CREATE TABLE onefold_operations (
     kind text COLLATE "C" NOT NULL,
     operation_id text COLLATE "C" NOT NULL CHECK (octet_length(operation_id) BETWEEN 1 AND 1024),
     fingerprint bytea NOT NULL,
-    fingerprint_mode text NOT NULL,
-    fingerprint_key_id bigint NOT NULL,
-    source text NOT NULL,
     business_key text,
     correlation_id text,
-    process_id text,
-    definition_key text,
-    definition_version text,
     process_instance_key text,
-    element_id text,
-    job_key text,
     created_at bigint NOT NULL,
     status text NOT NULL,
-    class text NOT NULL,
-    policy text NOT NULL,
     fence bigint NOT NULL CHECK (fence > 0),
     attempt_id bytea NOT NULL,
     installation text,
     worker text NOT NULL,
     deadline bigint NOT NULL,
     lease_until bigint NOT NULL,
-    attempts bigint NOT NULL,
-    first_attempt_at bigint NOT NULL,
-    attempt_started_at bigint NOT NULL,
-    next_attempt_at bigint,
+    terms text NOT NULL,
+    details text,
     escalate_at bigint,
-    unknown_since bigint,
     next_ask_at bigint,
-    asks bigint NOT NULL,
     result bytea,
     result_type text,
     result_bytes bigint,
     result_digest bytea,
     result_ref text,
     evidence_ref text,
-    error_code text,
-    category text,
-    dependency text,
-    side_effect_status text NOT NULL,
     recorded bytea,
-    settled_by text,
-    approved_by text,
     incident_id text,
-    updated_at bigint NOT NULL,
     completed_at bigint
 );
 
@@ -67,7 +47,7 @@ CREATE INDEX onefold_operations_completed ON onefold_operations (kind, completed
 -- What people look for, and what is counted at every scrape.
 CREATE INDEX onefold_operations_business_key ON onefold_operations (business_key) WHERE business_key IS NOT NULL;
 CREATE INDEX onefold_operations_process ON onefold_operations (process_instance_key) WHERE process_instance_key IS NOT NULL;
-CREATE INDEX onefold_operations_unknown ON onefold_operations (category) WHERE status = 'UNKNOWN';
+CREATE INDEX onefold_operations_unknown ON onefold_operations (kind) WHERE status = 'UNKNOWN';
 
 CREATE TABLE onefold_attempts (
     tenant text COLLATE "C" NOT NULL,

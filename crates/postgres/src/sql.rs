@@ -46,7 +46,7 @@ pub(crate) fn with_columns(sql: &str) -> String {
 /// What PostgreSQL calls what a column holds.
 fn type_name(holds: ColumnType) -> &'static str {
     match holds {
-        ColumnType::Text => "text",
+        ColumnType::Text | ColumnType::Json => "text",
         ColumnType::Number | ColumnType::Time => "bigint",
         ColumnType::Hex | ColumnType::Bytes => "bytea",
     }

@@ -16,4 +16,4 @@ CREATE TABLE onefold_tokens (
 ) STRICT, WITHOUT ROWID;
 
 -- Counted at every scrape; settled rows are not in it.
-CREATE INDEX onefold_operations_unknown ON onefold_operations (category) WHERE status = 'UNKNOWN';
+CREATE INDEX onefold_operations_unknown ON onefold_operations (kind) WHERE status = 'UNKNOWN';

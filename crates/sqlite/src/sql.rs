@@ -22,7 +22,7 @@ fn with_columns(sql: &str) -> String {
 /// What SQLite calls what a column holds.
 fn type_name(holds: ColumnType) -> &'static str {
     match holds {
-        ColumnType::Text => "TEXT",
+        ColumnType::Text | ColumnType::Json => "TEXT",
         ColumnType::Number | ColumnType::Time => "INTEGER",
         ColumnType::Hex | ColumnType::Bytes => "BLOB",
     }

@@ -27,6 +27,7 @@ pub(super) fn write<const COLUMNS: usize>(columns: &[Column; COLUMNS], cells: [C
             (Cell::Null, _) => return None,
             (Cell::Int(micros), ColumnType::Time) => json!(Timestamp::from_micros(micros)),
             (Cell::Int(number), _) => json!(number),
+            (Cell::Text(text), ColumnType::Json) => serde_json::from_str(&text).unwrap_or_else(|_| json!(text)),
             (Cell::Text(text), _) => json!(text),
             (Cell::Blob(bytes), ColumnType::Bytes) => match std::str::from_utf8(&bytes) {
                 Ok(text) => json!({ "text": text }),
@@ -91,6 +92,7 @@ pub(super) fn read(columns: &[Column], text: &str) -> Result<Row> {
 fn read_one(value: &Value, holds: ColumnType) -> Option<JsonCell> {
     Some(match holds {
         ColumnType::Text => JsonCell::Text(value.as_str()?.to_owned()),
+        ColumnType::Json => JsonCell::Text(value.to_string()),
         ColumnType::Number => JsonCell::Int(value.as_i64()?),
         ColumnType::Time => JsonCell::Int(Timestamp::parse(value.as_str()?)?.as_micros()),
         ColumnType::Hex => JsonCell::Blob(unhex(value.as_str()?)?),

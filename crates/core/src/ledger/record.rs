@@ -113,7 +113,7 @@ fn record_held(
     now: Timestamp,
 ) -> Decision<Recorded> {
     let outcome = &request.outcome;
-    if entry.recorded == Some(outcome.digest()) {
+    if entry.recorded.is_some_and(|recorded| recorded == outcome.digest()) {
         return Decision::unchanged(Recorded::Already { status: entry.status });
     }
     let tells_nothing = matches!(outcome, Outcome::Unknown(_));

@@ -1,34 +1,29 @@
-//! The table of operations.
+//! The table of operations: what every operation writes has a column, what is rare shares one.
+
+mod details;
+mod terms;
 
 use std::borrow::Cow;
-use std::str::FromStr as _;
 use std::sync::Arc;
 
-use super::cell::{Cell, blob, number, opt_digest, opt_name, opt_text, opt_time, owned, text, time};
+use super::cell::{Cell, blob, number, opt_digest, opt_text, opt_time, owned, text, time};
 use super::key::key;
 use super::reader::{Columns, Reader};
 use super::table::{Column, ColumnGroup, ColumnSet, ColumnType, table};
-use crate::error::{CodeName, Result};
-use crate::fingerprint::{Fingerprint, KeyId, Mode};
+use crate::error::Result;
+use crate::fingerprint::Fingerprint;
 use crate::incident::IncidentId;
-use crate::ledger::{AttemptId, Digest, Entry, Origin, SettledBy, SideEffect, Source, Status, StoredResult};
+use crate::ledger::{AttemptId, Digest, Entry, Origin, Status, StoredResult};
 use crate::operation::OperationKey;
-use crate::retry::Category;
+use details::{CommonFields, Details};
+use terms::{ReadTerms, RowTerms};
 
 table! {
     of &'a Entry, key |entry| &entry.key;
     Fingerprint         "fingerprint"          Hex    Fixed   |entry| blob(&entry.fingerprint.digest);
-    FingerprintMode     "fingerprint_mode"     Text   Fixed   |entry| mode(&entry.fingerprint.mode);
-    FingerprintKeyId    "fingerprint_key_id"   Number Fixed   |entry| number(entry.fingerprint.key_id.0.into());
-    Source              "source"               Text   Fixed   |entry| text(entry.origin.source.as_str());
     BusinessKey         "business_key"         Text   Fixed   |entry| opt_text(entry.origin.business_key.as_ref());
     CorrelationId       "correlation_id"       Text   Fixed   |entry| opt_text(entry.origin.correlation_id.as_ref());
-    ProcessId           "process_id"           Text   Fixed   |entry| opt_text(entry.origin.process_id.as_ref());
-    DefinitionKey       "definition_key"       Text   Fixed   |entry| opt_text(entry.origin.definition_key.as_ref());
-    DefinitionVersion   "definition_version"   Text   Fixed   |entry| opt_text(entry.origin.definition_version.as_ref());
     ProcessInstanceKey  "process_instance_key" Text   Fixed   |entry| opt_text(entry.origin.process_instance_key.as_ref());
-    ElementId           "element_id"           Text   Fixed   |entry| opt_text(entry.origin.element_id.as_ref());
-    JobKey              "job_key"              Text   Fixed   |entry| opt_text(entry.origin.job_key.as_ref());
     CreatedAt           "created_at"           Time   Fixed   |entry| time(entry.created_at);
     Fence               "fence"                Number Holder  |entry| number(entry.fence);
     AttemptId           "attempt_id"           Hex    Holder  |entry| blob(entry.attempt_id.as_bytes());
@@ -36,15 +31,9 @@ table! {
     Worker              "worker"               Text   Attempt |entry| text(&entry.worker);
     Deadline            "deadline"             Time   Attempt |entry| time(entry.deadline);
     LeaseUntil          "lease_until"          Time   Attempt |entry| time(entry.lease_until);
-    Attempts            "attempts"             Number Attempt |entry| number(entry.attempts.into());
-    FirstAttemptAt      "first_attempt_at"     Time   Attempt |entry| time(entry.first_attempt_at);
-    AttemptStartedAt    "attempt_started_at"   Time   Attempt |entry| time(entry.attempt_started_at);
-    Asks                "asks"                 Number Attempt |entry| number(entry.asks.into());
+    Terms               "terms"                Json   Attempt |entry| owned(RowTerms::of(entry).text());
     Status              "status"               Text   State   |entry| text(entry.status.as_str());
-    Class               "class"                Text   State   |entry| text(entry.contract.class().as_str());
-    Policy              "policy"               Text   State   |entry| owned(entry.contract.policy().to_string());
-    SideEffectStatus    "side_effect_status"   Text   State   |entry| text(entry.side_effect.as_str());
-    UpdatedAt           "updated_at"           Time   State   |entry| time(entry.updated_at);
+    Details             "details"              Json   State   |entry| Details::of(entry).text().map_or(Cell::Null, owned);
     Result              "result"               Bytes  Ending  |entry| result_bytes(entry.result.as_ref());
     ResultType          "result_type"          Text   Ending  |entry| result_type(entry.result.as_ref());
     ResultBytes         "result_bytes"         Number Ending  |entry| result_size(entry.result.as_ref());
@@ -52,68 +41,63 @@ table! {
     ResultRef           "result_ref"           Text   Ending  |entry| result_ref(entry.result.as_ref());
     EvidenceRef         "evidence_ref"         Text   Ending  |entry| opt_text(entry.evidence_ref.as_ref());
     Recorded            "recorded"             Hex    Ending  |entry| opt_digest(entry.recorded.as_ref());
-    SettledBy           "settled_by"           Text   Ending  |entry| opt_name(entry.settled_by.map(SettledBy::as_str));
     CompletedAt         "completed_at"         Time   Ending  |entry| opt_time(entry.completed_at);
-    NextAttemptAt       "next_attempt_at"      Time   Trouble |entry| opt_time(entry.next_attempt_at);
     EscalateAt          "escalate_at"          Time   Trouble |entry| opt_time(entry.escalate_at);
-    UnknownSince        "unknown_since"        Time   Trouble |entry| opt_time(entry.unknown_since);
     NextAskAt           "next_ask_at"          Time   Trouble |entry| opt_time(entry.next_ask_at);
-    ErrorCode           "error_code"           Text   Trouble |entry| opt_text(entry.error_code.as_ref().map(CodeName::as_str));
-    Category            "category"             Text   Trouble |entry| opt_name(entry.category.map(Category::as_str));
-    Dependency          "dependency"           Text   Trouble |entry| opt_text(entry.dependency.as_ref());
-    ApprovedBy          "approved_by"          Text   Trouble |entry| opt_text(entry.approved_by.as_ref());
     IncidentId          "incident_id"          Text   Trouble |entry| opt_text(entry.incident.as_ref().map(IncidentId::as_str));
 }
 
 /// The entry of a row.
 pub fn read(row: &impl Columns) -> Result<Entry> {
     let read = Reader::new(row, &ALL);
+    let terms = read.parsed(Place::Terms, ReadTerms::parse)?;
+    let details = read.opt_parsed(Place::Details, Details::parse)?.unwrap_or_default();
+    let status = read.parsed(Place::Status, Status::parse)?;
+    let (created_at, completed_at) = (read.time(Place::CreatedAt)?, read.opt_time(Place::CompletedAt)?);
+    let recorded = read.opt_digest(Place::Recorded)?;
+    let common = details.over(&CommonFields::plain(status, created_at, completed_at, recorded.as_ref()));
     Ok(Entry {
         key: key(row)?,
-        fingerprint: Fingerprint {
-            digest: read.bytes(Place::Fingerprint)?,
-            mode: read.parsed(Place::FingerprintMode, |text| Mode::from_str(text).ok())?,
-            key_id: KeyId(read.int(Place::FingerprintKeyId)?),
-        },
+        fingerprint: Fingerprint { digest: read.bytes(Place::Fingerprint)?, mode: terms.mode, key_id: terms.key_id },
         origin: Origin {
-            source: read.parsed(Place::Source, Source::parse)?,
+            source: terms.source,
             business_key: read.opt_shared(Place::BusinessKey)?,
             correlation_id: read.opt_shared(Place::CorrelationId)?,
-            process_id: read.opt_shared(Place::ProcessId)?,
-            definition_key: read.opt_shared(Place::DefinitionKey)?,
-            definition_version: read.opt_shared(Place::DefinitionVersion)?,
+            process_id: details.process_id,
+            definition_key: details.definition_key,
+            definition_version: details.definition_version,
             process_instance_key: read.opt_shared(Place::ProcessInstanceKey)?,
-            element_id: read.opt_shared(Place::ElementId)?,
-            job_key: read.opt_shared(Place::JobKey)?,
+            element_id: details.element_id,
+            job_key: details.job_key,
         },
-        created_at: read.time(Place::CreatedAt)?,
+        created_at,
         fence: read.int(Place::Fence)?,
         attempt_id: AttemptId::from_stored(read.bytes(Place::AttemptId)?),
         installation: read.opt_shared(Place::Installation)?,
         worker: read.shared(Place::Worker)?,
         deadline: read.time(Place::Deadline)?,
         lease_until: read.time(Place::LeaseUntil)?,
-        attempts: read.int(Place::Attempts)?,
-        first_attempt_at: read.time(Place::FirstAttemptAt)?,
-        attempt_started_at: read.time(Place::AttemptStartedAt)?,
-        asks: read.int(Place::Asks)?,
-        status: read.parsed(Place::Status, Status::parse)?,
-        contract: read.contract(Place::Class, Place::Policy)?,
-        side_effect: read.parsed(Place::SideEffectStatus, SideEffect::parse)?,
-        updated_at: read.time(Place::UpdatedAt)?,
+        attempts: common.attempts,
+        first_attempt_at: common.first_attempt_at,
+        attempt_started_at: common.attempt_started_at,
+        asks: common.asks,
+        status,
+        contract: terms.contract,
+        side_effect: common.side_effect,
+        updated_at: common.updated_at,
         result: result(row)?,
         evidence_ref: read.opt_shared(Place::EvidenceRef)?,
-        recorded: read.opt_digest(Place::Recorded)?,
-        settled_by: read.opt_parsed(Place::SettledBy, SettledBy::parse)?,
-        completed_at: read.opt_time(Place::CompletedAt)?,
-        next_attempt_at: read.opt_time(Place::NextAttemptAt)?,
+        recorded,
+        settled_by: common.settled_by,
+        completed_at,
+        next_attempt_at: details.next_attempt_at,
         escalate_at: read.opt_time(Place::EscalateAt)?,
-        unknown_since: read.opt_time(Place::UnknownSince)?,
+        unknown_since: details.unknown_since,
         next_ask_at: read.opt_time(Place::NextAskAt)?,
-        error_code: read.opt_parsed(Place::ErrorCode, |text| CodeName::parse(text).ok())?,
-        category: read.opt_parsed(Place::Category, Category::parse)?,
-        dependency: read.opt_shared(Place::Dependency)?,
-        approved_by: read.opt_shared(Place::ApprovedBy)?,
+        error_code: details.error_code,
+        category: details.category,
+        dependency: details.dependency,
+        approved_by: details.approved_by,
         incident: read.opt_parsed(Place::IncidentId, |text| Some(IncidentId::stored(text)))?,
     })
 }
@@ -206,7 +190,11 @@ pub fn settling_cells(entry: &Entry) -> [Cell<'_>; SETTLING.len()] {
 pub fn only_settles(before: &Entry, after: &Entry) -> bool {
     let settled = |place: &Place| ALL[*place as usize].group.is_in(ColumnSet::Settled);
     let mut others = PLACES.into_iter().filter(|place| !settled(place));
-    others.all(|place| cell(place, before) == cell(place, after))
+    others.all(|place| match place {
+        // Compared before they are written as text, which a settlement does not do.
+        Place::Terms => RowTerms::of(before) == RowTerms::of(after),
+        place => cell(place, before) == cell(place, after),
+    })
 }
 
 const RESULT_PLACES: [Place; 8] = [
@@ -237,13 +225,6 @@ pub fn result_cells<'a>(key: &'a OperationKey, result: &'a StoredResult) -> [Cel
         result_digest(result),
         result_ref(result),
     ]
-}
-
-fn mode(mode: &Mode) -> Cell<'_> {
-    match mode {
-        Mode::Raw => text("raw.1"),
-        Mode::Canonical | Mode::Fields(_) => owned(mode.to_string()),
-    }
 }
 
 fn result_bytes(result: Option<&StoredResult>) -> Cell<'_> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::Column;
-use crate::effect::{EffectClass, EffectContract, Policy};
 use crate::error::{Error, PROGRAMMING_INVARIANT_VIOLATED, Result};
 use crate::ledger::Digest;
 use crate::time::Timestamp;
@@ -105,10 +104,5 @@ impl<'a, C: Columns> Reader<'a, C> {
 
     pub(super) fn opt_digest(&self, at: impl Into<usize>) -> Result<Option<Digest>> {
         self.optional(at, C::blob, |bytes| bytes.try_into().ok().map(Digest))
-    }
-
-    pub(super) fn contract(&self, class: impl Into<usize>, policy: impl Into<usize>) -> Result<EffectContract> {
-        let class = self.parsed(class, |text| EffectClass::parse(text).ok())?;
-        self.parsed(policy, |text| EffectContract::new(class, Policy::parse(text).ok()?).ok())
     }
 }

@@ -89,7 +89,7 @@ mod tests {
 
     fn expanded(statement: &str) -> String {
         expand(statement, |holds| match holds {
-            ColumnType::Text => "text",
+            ColumnType::Text | ColumnType::Json => "text",
             ColumnType::Number | ColumnType::Time => "bigint",
             ColumnType::Hex | ColumnType::Bytes => "bytea",
         })

@@ -24,6 +24,8 @@ pub enum ColumnType {
     Hex,
     /// Bytes that may be text.
     Bytes,
+    /// JSON, as text.
+    Json,
 }
 
 /// When a column is written. Moving a column to another group changes every statement that lists it; the rows that

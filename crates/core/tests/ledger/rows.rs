@@ -90,9 +90,9 @@ fn key_and_fixed_columns_never_change() {
 }
 
 #[test]
-fn a_completion_only_settles_and_what_went_wrong_does_not() {
+fn what_changes_the_row_alone_only_settles_and_what_needs_a_person_does_not() {
     for (outcome, settles) in
-        [(completed("{}"), true), (timed_out(), false), (retryable(Category::DownstreamTimeout), false)]
+        [(completed("{}"), true), (retryable(Category::DownstreamTimeout), true), (timed_out(), false)]
     {
         let mut ledger = LedgerFixture::under(Policy::Escalate);
         let before = ledger.granted(1).entry().clone();

@@ -31,7 +31,7 @@ pub(crate) fn bind<const COLUMNS: usize>(
     cells: &[Cell<'_>; COLUMNS],
 ) -> Query {
     columns.iter().zip(cells).fold(query, |query, (column, cell)| match column.holds {
-        ColumnType::Text => query.bind(as_text(cell)),
+        ColumnType::Text | ColumnType::Json => query.bind(as_text(cell)),
         ColumnType::Number | ColumnType::Time => query.bind(as_int(cell)),
         ColumnType::Hex | ColumnType::Bytes => query.bind(as_blob(cell)),
     })
@@ -46,7 +46,7 @@ pub(crate) fn bind_columns<const COLUMNS: usize>(
     columns.iter().enumerate().fold(query, |query, (at, column)| {
         let cells = rows.iter().map(|row| &row[at]);
         match column.holds {
-            ColumnType::Text => query.bind(cells.map(as_text).collect::<Vec<_>>()),
+            ColumnType::Text | ColumnType::Json => query.bind(cells.map(as_text).collect::<Vec<_>>()),
             ColumnType::Number | ColumnType::Time => query.bind(cells.map(as_int).collect::<Vec<_>>()),
             ColumnType::Hex | ColumnType::Bytes => query.bind(cells.map(as_blob).collect::<Vec<_>>()),
         }

@@ -22,7 +22,7 @@ async fn statements(connection: &mut PgConnection) -> Vec<(String, String)> {
     let newest = "SELECT max(version)::text FROM onefold_migrations";
     let newest: String = sqlx::query_scalar(newest).fetch_one(connection).await.unwrap();
     let type_name = |holds| match holds {
-        ColumnType::Text => "text",
+        ColumnType::Text | ColumnType::Json => "text",
         ColumnType::Number | ColumnType::Time => "bigint",
         ColumnType::Hex | ColumnType::Bytes => "bytea",
     };

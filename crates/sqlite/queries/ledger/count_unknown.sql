@@ -1,2 +1,2 @@
 -- Operations of which nobody knows the outcome, by category.
-SELECT category, count(*) AS counted FROM onefold_operations WHERE status = 'UNKNOWN' GROUP BY category
+SELECT details ->> 'category' AS category, count(*) AS counted FROM onefold_operations WHERE status = 'UNKNOWN' GROUP BY 1

@@ -6,7 +6,7 @@ WHERE operation_id = ?11 AND tenant = ?1
     AND (?5 IS NULL OR process_instance_key = ?5)
     AND (?2 IS NULL OR kind = ?2)
     AND (?3 IS NULL OR status = ?3)
-    AND (?6 IS NULL OR error_code = ?6)
+    AND (?6 IS NULL OR details ->> 'error_code' = ?6)
     AND (?7 IS NULL OR created_at >= ?7)
     AND (?8 IS NULL OR created_at < ?8)
     AND (?9 IS NULL OR seq < ?9)

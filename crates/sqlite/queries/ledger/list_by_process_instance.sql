@@ -5,7 +5,7 @@ WHERE tenant = ?1 AND process_instance_key = ?5
     AND (?4 IS NULL OR business_key = ?4)
     AND (?2 IS NULL OR kind = ?2)
     AND (?3 IS NULL OR status = ?3)
-    AND (?6 IS NULL OR error_code = ?6)
+    AND (?6 IS NULL OR details ->> 'error_code' = ?6)
     AND (?11 IS NULL OR operation_id = ?11)
     AND (?7 IS NULL OR created_at >= ?7)
     AND (?8 IS NULL OR created_at < ?8)
