@@ -53,6 +53,21 @@ fn a_log_line_names_the_request_the_operation_and_a_pseudonym_of_the_actor() {
 }
 
 #[test]
+fn a_log_line_of_a_claim_names_what_it_is_for() {
+    let dir = Workdir::new();
+    let server = dir.serve(&["--log-format", "json"]);
+    let origin = json!({ "businessKey": "CASE-9", "processInstanceKey": "2251799813685249", "elementId": "Notify" });
+    // A kind that was never declared is refused, and the refusal is logged.
+    let body = merged(&merged(&claim("OP-1"), &origin), &json!({ "declare": null, "kind": "unheard.of" }));
+    server.post("/v1/claims", &body).problem(422, "KIND_UNKNOWN");
+    let line = || server.log().lines().find(|line| line.contains("KIND_UNKNOWN")).map(str::to_owned);
+    until("it is logged", || line().is_some());
+    let line: serde_json::Value = serde_json::from_str(&line().unwrap()).unwrap();
+    let said = ["operation_id", "business_key", "process_instance_key", "element_id"].map(|field| &line["span"][field]);
+    assert_eq!(said, ["OP-1", "CASE-9", "2251799813685249", "Notify"], "{line}");
+}
+
+#[test]
 fn metrics_count_what_was_asked_and_answered() {
     let dir = Workdir::new();
     let server = dir.serve(&[]);
