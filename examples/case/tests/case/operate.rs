@@ -36,6 +36,18 @@ fn operations(path: &Path) -> i64 {
     database.query_row("SELECT count(*) FROM onefold_operations", [], |row| row.get(0)).unwrap()
 }
 
+/// Lets 40 days pass. A key is kept for 30 of them, and retention is applied every hour.
+async fn assert_forgotten(path: &Path, clock: &Arc<ManualClock>) {
+    for _ in 0..40 * 24 {
+        clock.advance(Duration::from_hours(1));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        if operations(path) == 0 {
+            return;
+        }
+    }
+    panic!("the answer is still kept after 40 days");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_is_forgotten_when_the_time_that_was_announced_is_over() {
     let folder = tempfile::tempdir().unwrap();
@@ -44,15 +56,25 @@ async fn an_answer_is_forgotten_when_the_time_that_was_announced_is_over() {
     let service = service(&path, &clock).await;
     assert_eq!(submit(&service, "k", &submission()).await, StatusCode::CREATED);
     assert_eq!(operations(&path), 1);
-    // A key is kept for 30 days, and retention is applied every hour.
-    for _ in 0..40 * 24 {
-        clock.advance(Duration::from_hours(1));
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        if operations(&path) == 0 {
-            return;
-        }
-    }
-    panic!("the answer is still kept after 40 days");
+    assert_forgotten(&path, &clock).await;
+}
+
+#[test]
+fn an_answer_of_before_a_restart_is_forgotten_although_no_request_comes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cases.db");
+    let clock = Arc::new(ManualClock::default());
+    // Each life has a runtime of its own, with which everything of it ends.
+    let life = || tokio::runtime::Runtime::new().unwrap();
+    life().block_on(async {
+        let service = service(&path, &clock).await;
+        assert_eq!(submit(&service, "k", &submission()).await, StatusCode::CREATED);
+    });
+    assert_eq!(operations(&path), 1);
+    life().block_on(async {
+        let _service = service(&path, &clock).await;
+        assert_forgotten(&path, &clock).await;
+    });
 }
 
 /// Counts what happens on this thread alone: other tests of this program submit too.
