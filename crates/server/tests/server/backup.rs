@@ -1,7 +1,9 @@
 //! Backup and restore of an SQLite ledger.
 
+use serde_json::json;
+
 use crate::backups;
-use crate::fixture::Workdir;
+use crate::fixture::{Workdir, claim};
 
 #[test]
 fn whatever_was_acknowledged_before_a_backup_is_replayed_after_its_restore() {
@@ -20,6 +22,27 @@ fn nothing_gives_way_unless_it_is_said() {
 #[test]
 fn a_damaged_backup_is_refused() {
     backups::a_damaged_backup_is_refused(&Workdir::new(), &Workdir::new());
+}
+
+/// Every page is whole and every table can be read: only a check of the whole file sees it.
+#[test]
+fn a_backup_whose_tables_and_indexes_disagree_is_refused() {
+    let (dir, elsewhere) = (Workdir::new(), Workdir::new());
+    let server = dir.serve(&[]);
+    server.record(&server.granted(&claim("CASE-1")), "complete", &json!({ "result": 1 })).ok();
+    dir.run(&["backup", "copy"]).done();
+    let whole = std::fs::read(dir.path("copy")).unwrap();
+    let places: Vec<usize> = (0..whole.len()).filter(|at| whole[*at..].starts_with(b"CASE-1")).collect();
+    assert!(places.len() > 1, "in the table, and in an index: {places:?}");
+    for at in places {
+        let mut damaged = whole.clone();
+        damaged[at + 5] = b'2';
+        std::fs::write(dir.path("copy"), &damaged).unwrap();
+        let refused = elsewhere.run(&["restore", dir.path("copy").to_str().unwrap()]);
+        assert_eq!(refused.code, Some(69), "{at}: {}", refused.err());
+        assert!(refused.err().contains("DATABASE_CORRUPT"), "{}", refused.err());
+    }
+    assert!(!elsewhere.path("onefold.db").exists(), "the place stays as it was");
 }
 
 /// On a machine that remembers nothing, the file itself says what it is.
