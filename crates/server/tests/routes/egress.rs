@@ -131,3 +131,18 @@ async fn an_upstream_that_cannot_be_reached_costs_no_key() {
     }
     assert!(fixture.incidents().await.is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn duplicates_of_what_could_not_be_sent_all_hear_that_nothing_was_sent() {
+    let fixture = RouteFixture::gateway().await;
+    // However an attempt that ends within a moment and its duplicates overlap: nobody is told to wait for nothing.
+    for round in 0..12 {
+        let key = format!("k-{round}");
+        let call = || fixture.pay(&key).at("/dead").header("prefer", "wait=30").send();
+        let calls: Vec<_> = (0..8).map(|_| tokio::spawn(call())).collect();
+        for call in calls {
+            let answer = call.await.unwrap();
+            assert_eq!(answer.problem(), (502, "UPSTREAM_UNREACHABLE".to_owned()), "{round}: {answer:?}");
+        }
+    }
+}
