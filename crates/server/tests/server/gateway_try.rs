@@ -197,11 +197,15 @@ fn a_request_that_takes_no_hold_shows_nothing() {
     assert!(ran.out().contains("UPSTREAM_UNREACHABLE"), "{}", ran.out());
 }
 
-/// A front that does everything right, but forgets the key of a request whose caller has gone.
+/// A front of its own making, which does everything right but for what it is told to do wrong.
 #[derive(Default)]
-struct Forgetful {
+struct KeyedFront {
     charges: AtomicUsize,
     known: Mutex<HashMap<String, Known>>,
+    /// How long a request waits before it begins; one whose caller has gone by then never does.
+    begins_after: Duration,
+    /// Whether the key of a request is forgotten whose caller has gone when it ends.
+    forgets: bool,
 }
 
 #[derive(Clone)]
@@ -210,12 +214,19 @@ enum Known {
     Done(Vec<u8>, String),
 }
 
-impl Forgetful {
-    fn serve() -> u16 {
-        let front = Self::default();
+/// Whether nobody reads the answer any more.
+fn gone(stream: &TcpStream) -> std::io::Result<bool> {
+    stream.set_nonblocking(true)?;
+    let gone = matches!(stream.peek(&mut [0]), Ok(0));
+    stream.set_nonblocking(false)?;
+    Ok(gone)
+}
+
+impl KeyedFront {
+    fn serve(self) -> u16 {
         served(move |stream| {
             let asked = asked(&mut BufReader::new(stream))?;
-            asked.map_or(Ok(()), |asked| front.answer(stream, &asked))
+            asked.map_or(Ok(()), |asked| self.answer(stream, &asked))
         })
     }
 
@@ -227,6 +238,10 @@ impl Forgetful {
             let body = format!("{{\"code\": \"{code}\"}}");
             answer(stream, status, "content-type: application/problem+json\r\n", &body)
         };
+        std::thread::sleep(self.begins_after);
+        if gone(stream)? {
+            return Ok(());
+        }
         let known = self.known.lock().unwrap().get(&key).cloned();
         match known {
             Some(Known::AtWork) => problem(409, "OPERATION_IN_FLIGHT"),
@@ -239,11 +254,9 @@ impl Forgetful {
                 }
                 let said = format!("{{\"charge\":{}}}", self.charges.fetch_add(1, Ordering::SeqCst) + 1);
                 std::thread::sleep(Duration::from_millis(400));
-                stream.set_nonblocking(true)?;
-                let gone = matches!(stream.peek(&mut [0]), Ok(0));
-                stream.set_nonblocking(false)?;
+                let forgotten = self.forgets && gone(stream)?;
                 let mut known = self.known.lock().unwrap();
-                if gone {
+                if forgotten {
                     known.remove(&key);
                     return Ok(());
                 }
@@ -257,7 +270,7 @@ impl Forgetful {
 
 #[test]
 fn a_front_that_forgets_a_cut_request_does_not_pass() {
-    let url = format!("http://127.0.0.1:{}", Forgetful::serve());
+    let url = format!("http://127.0.0.1:{}", KeyedFront { forgets: true, ..KeyedFront::default() }.serve());
     let dir = Workdir::with_config(&route(free_port(), &url, "anonymous_replay = true"));
     let trial = ["gateway", "try", "charge", "--url", &url, "--json"];
     let ran = dir.run(&[&trial[..], &["--effects", &url]].concat());
@@ -272,6 +285,17 @@ fn a_front_that_forgets_a_cut_request_does_not_pass() {
     let json: serde_json::Value = serde_json::from_str(&ran.out()).unwrap();
     assert_eq!((ran.code, &json["verdict"]), (Some(79), &"not shown".into()), "{json}");
     assert!(json["steps"][3]["shows"].as_str().unwrap().contains("forgotten"), "{json}");
+}
+
+#[test]
+fn a_request_that_had_not_begun_when_it_was_cut_is_followed_by_others_until_one_shows_something() {
+    // A cut at half of the time comes before anything begins.
+    let front = KeyedFront { begins_after: Duration::from_secs(1), ..KeyedFront::default() };
+    let url = format!("http://127.0.0.1:{}", front.serve());
+    let dir = Workdir::with_config(&route(free_port(), &url, "anonymous_replay = true"));
+    let json = dir.run(&["gateway", "try", "charge", "--url", &url, "--json", "--effects", &url]).json();
+    assert_eq!((&json["verdict"], &json["steps"][3]["verdict"]), (&"held".into(), &"held".into()), "{json}");
+    assert!(json["steps"][3]["requests"].as_u64().unwrap() > 2, "the first cut showed nothing: {json}");
 }
 
 #[test]
