@@ -181,6 +181,7 @@ fn output_beyond_its_limit_is_cut_after_a_whole_line_and_its_last_line_says_so()
         assert_eq!(last, "[onefold: the last 551424 of 1600000 bytes were not kept]");
         assert!(shown.lines().all(|line| line == "0123456789abcde"), "a line is cut");
         assert!(again.err().contains("\n[onefold: the last 551424 of 1600000 bytes were not kept]\n"));
+        assert!(again.err().ends_with("(the output was longer than what is kept of it)\n"));
         assert_eq!((again.code, times(dir)), (Some(0), 1));
     });
 }
