@@ -8,9 +8,12 @@ use onefold_core::persistence::ConcurrencyConflict;
 use onefold_http::ProblemResponse;
 use serde_json::Value;
 
+use crate::log::want_every_line;
+
 #[tokio::test]
 async fn an_optimistic_lock_conflict_is_409_with_both_versions_and_asks_to_read_again() {
     let conflict = ConcurrencyConflict::new("case CASE-7", 3, 5);
+    want_every_line();
     let response = ProblemResponse::from(Error::from(conflict)).into_response();
     assert_eq!(response.status(), StatusCode::CONFLICT);
     assert_eq!(response.headers()["content-type"], "application/problem+json");

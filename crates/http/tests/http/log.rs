@@ -1,9 +1,18 @@
 //! The log of one test.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 use tracing_subscriber::filter::LevelFilter;
+
+/// Makes every line wanted, whichever test reaches it first: called by every test that answers an error.
+///
+/// A line that is first reached where nobody listens counts as unwanted, and a test that begins to listen right then
+/// would miss it.
+pub(crate) fn want_every_line() {
+    static WANTED: Once = Once::new();
+    WANTED.call_once(|| tracing::subscriber::set_global_default(tracing_subscriber::registry()).unwrap());
+}
 
 /// What was logged.
 #[derive(Clone, Default)]
@@ -12,6 +21,7 @@ pub(crate) struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     /// Takes what this thread logs, at its most talkative, until the guard goes.
     pub(crate) fn take(&self) -> tracing::subscriber::DefaultGuard {
+        want_every_line();
         let lines = self.clone();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(LevelFilter::TRACE)

@@ -12,7 +12,7 @@ use onefold_http::{ErrorsBase, ProblemResponse, answer_every_error, answer_every
 use serde_json::Value;
 use tower::ServiceExt as _;
 
-use crate::log::Log;
+use crate::log::{Log, want_every_line};
 
 mod errors {
     onefold_core::codes! {
@@ -32,6 +32,7 @@ async fn who() -> ProblemResponse {
 }
 
 fn routes() -> Router {
+    want_every_line();
     Router::new().route("/orders/7", get(closed)).route("/me", get(who))
 }
 
@@ -88,6 +89,7 @@ async fn an_instance_names_one_occurrence_and_its_log_line() {
 
 #[tokio::test]
 async fn retry_after_is_sent_only_where_a_retry_may_help_and_with_the_codes_own_wait() {
+    want_every_line();
     let answered = |code: Code| ProblemResponse::from(Error::new(code, "x")).had_key().into_response();
     for code in ALL {
         let response = answered(*code);
