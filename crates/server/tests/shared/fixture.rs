@@ -5,8 +5,10 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::wire::{Answer, Call, send};
@@ -63,9 +65,20 @@ impl Workdir {
         command
     }
 
-    /// Runs a command to its end.
+    /// Runs a command to its end. One that does not end, such as a server that should have been refused, is killed.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        self.command(args).output().unwrap().into()
+        let child = self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let command = Pid::from_child(&child);
+        let (ended, all_over) = std::sync::mpsc::channel::<()>();
+        let watching = std::thread::spawn(move || {
+            if all_over.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill_process(command, Signal::KILL);
+            }
+        });
+        let ran = child.wait_with_output().unwrap().into();
+        drop(ended);
+        watching.join().unwrap();
+        ran
     }
 
     /// Starts a server on a free port.
