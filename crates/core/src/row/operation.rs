@@ -15,7 +15,7 @@ use crate::fingerprint::Fingerprint;
 use crate::incident::IncidentId;
 use crate::ledger::{AttemptId, Digest, Entry, Origin, Status, StoredResult};
 use crate::operation::OperationKey;
-use details::{CommonFields, Details};
+use details::{Details, UsualFields};
 use terms::{ReadTerms, RowTerms};
 
 table! {
@@ -55,7 +55,7 @@ pub fn read(row: &impl Columns) -> Result<Entry> {
     let status = read.parsed(Place::Status, Status::parse)?;
     let (created_at, completed_at) = (read.time(Place::CreatedAt)?, read.opt_time(Place::CompletedAt)?);
     let recorded = read.opt_digest(Place::Recorded)?;
-    let common = details.over(&CommonFields::plain(status, created_at, completed_at, recorded.as_ref()));
+    let usual = details.over(&UsualFields::plain(status, created_at, completed_at, recorded.as_ref()));
     Ok(Entry {
         key: key(row)?,
         fingerprint: Fingerprint { digest: read.bytes(Place::Fingerprint)?, mode: terms.mode, key_id: terms.key_id },
@@ -77,18 +77,18 @@ pub fn read(row: &impl Columns) -> Result<Entry> {
         worker: read.shared(Place::Worker)?,
         deadline: read.time(Place::Deadline)?,
         lease_until: read.time(Place::LeaseUntil)?,
-        attempts: common.attempts,
-        first_attempt_at: common.first_attempt_at,
-        attempt_started_at: common.attempt_started_at,
-        asks: common.asks,
+        attempts: usual.attempts,
+        first_attempt_at: usual.first_attempt_at,
+        attempt_started_at: usual.attempt_started_at,
+        asks: usual.asks,
         status,
         contract: terms.contract,
-        side_effect: common.side_effect,
-        updated_at: common.updated_at,
+        side_effect: usual.side_effect,
+        updated_at: usual.updated_at,
         result: result(row)?,
         evidence_ref: read.opt_shared(Place::EvidenceRef)?,
         recorded,
-        settled_by: common.settled_by,
+        settled_by: usual.settled_by,
         completed_at,
         next_attempt_at: details.next_attempt_at,
         escalate_at: read.opt_time(Place::EscalateAt)?,
@@ -190,10 +190,13 @@ pub fn settling_cells(entry: &Entry) -> [Cell<'_>; SETTLING.len()] {
 pub fn only_settles(before: &Entry, after: &Entry) -> bool {
     let settled = |place: &Place| ALL[*place as usize].group.is_in(ColumnSet::Settled);
     let mut others = PLACES.into_iter().filter(|place| !settled(place));
-    others.all(|place| match place {
-        // Compared before they are written as text, which a settlement does not do.
-        Place::Terms => RowTerms::of(before) == RowTerms::of(after),
-        place => cell(place, before) == cell(place, after),
+    others.all(|place| {
+        // The terms are compared before they are written as text, which a settlement does not do.
+        if place == Place::Terms {
+            RowTerms::of(before) == RowTerms::of(after)
+        } else {
+            cell(place, before) == cell(place, after)
+        }
     })
 }
 

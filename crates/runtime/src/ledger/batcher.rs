@@ -281,7 +281,7 @@ async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &Arc<We
         let acted = store.act(Arc::clone(&steps)).await;
         reach.measure.end(began, steps.len());
         match acted {
-            Ok(decided) => deliver(steps, callers, decided, reach),
+            Ok(decided) => deliver(&steps, callers, decided, reach),
             Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
                 let mut halves: Vec<QueuedStep> =
                     steps.iter().cloned().zip(callers).map(|(step, answer)| QueuedStep { step, answer }).collect();
@@ -293,7 +293,7 @@ async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &Arc<We
                 reach.alone.writes.failed(&error);
                 meter::store_error(meter::operation_label(&steps), &error);
                 let decided = steps.iter().map(|_| Err(error.share())).collect();
-                deliver(steps, callers, decided, reach);
+                deliver(&steps, callers, decided, reach);
             }
         }
     }
@@ -305,13 +305,13 @@ const HANDED_OVER_MIN: usize = 4;
 
 /// Hands the answers of a batch to its callers.
 fn deliver(
-    steps: Arc<Vec<Step>>,
+    steps: &[Step],
     callers: Vec<Option<oneshot::Sender<Delivery>>>,
     decided: Vec<Result<StepAnswer>>,
     reach: &Arc<WeakBatcher>,
 ) {
     reach.alone.writes.observe(&decided);
-    meter::answered(&steps, &decided);
+    meter::answered(steps, &decided);
     for (step, answer) in steps.iter().zip(&decided) {
         report_damage(step, answer);
     }

@@ -40,7 +40,7 @@ pub(super) struct Details {
     updated_at: Option<Timestamp>,
     /// There and empty where the plain operation has one and this one has none.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "there")]
-    settled_by: Option<Option<SettledBy>>,
+    settled_by: Option<Settler>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) next_attempt_at: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,12 +55,18 @@ pub(super) struct Details {
     pub(super) approved_by: Option<Arc<str>>,
 }
 
-fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<SettledBy>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
+/// Who settled an operation; that nobody did is a detail too.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct Settler(Option<SettledBy>);
+
+/// Reads `null` as a settler: nobody.
+fn there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Settler>, D::Error> {
+    Settler::deserialize(deserializer).map(Some)
 }
 
 /// The fields that every operation has and that a plain one needs no detail for.
-pub(super) struct CommonFields {
+pub(super) struct UsualFields {
     pub(super) attempts: u32,
     pub(super) first_attempt_at: Timestamp,
     pub(super) attempt_started_at: Timestamp,
@@ -70,7 +76,7 @@ pub(super) struct CommonFields {
     pub(super) settled_by: Option<SettledBy>,
 }
 
-impl CommonFields {
+impl UsualFields {
     /// Those of a plain operation in this state; `recorded` is what its holder reported, if it did.
     pub(super) fn plain(
         status: Status,
@@ -100,10 +106,10 @@ impl CommonFields {
 impl Details {
     /// The details of an entry.
     pub(super) fn of(entry: &Entry) -> Self {
-        fn unless<T: PartialEq>(plain: T, value: T) -> Option<T> {
-            (value != plain).then_some(value)
+        fn unless<T: PartialEq>(plain: &T, value: T) -> Option<T> {
+            (value != *plain).then_some(value)
         }
-        let plain = CommonFields::plain(entry.status, entry.created_at, entry.completed_at, entry.recorded.as_ref());
+        let plain = UsualFields::plain(entry.status, entry.created_at, entry.completed_at, entry.recorded.as_ref());
         let origin = &entry.origin;
         Self {
             process_id: origin.process_id.clone(),
@@ -111,13 +117,13 @@ impl Details {
             definition_version: origin.definition_version.clone(),
             element_id: origin.element_id.clone(),
             job_key: origin.job_key.clone(),
-            attempts: unless(plain.attempts, entry.attempts),
-            first_attempt_at: unless(plain.first_attempt_at, entry.first_attempt_at),
-            attempt_started_at: unless(plain.attempt_started_at, entry.attempt_started_at),
-            asks: unless(plain.asks, entry.asks),
-            side_effect_status: unless(plain.side_effect, entry.side_effect),
-            updated_at: unless(plain.updated_at, entry.updated_at),
-            settled_by: unless(plain.settled_by, entry.settled_by),
+            attempts: unless(&plain.attempts, entry.attempts),
+            first_attempt_at: unless(&plain.first_attempt_at, entry.first_attempt_at),
+            attempt_started_at: unless(&plain.attempt_started_at, entry.attempt_started_at),
+            asks: unless(&plain.asks, entry.asks),
+            side_effect_status: unless(&plain.side_effect, entry.side_effect),
+            updated_at: unless(&plain.updated_at, entry.updated_at),
+            settled_by: unless(&plain.settled_by, entry.settled_by).map(Settler),
             next_attempt_at: entry.next_attempt_at,
             unknown_since: entry.unknown_since,
             error_code: entry.error_code.clone(),
@@ -138,15 +144,15 @@ impl Details {
     }
 
     /// The fields of the operation that these details are of, given those of a plain one.
-    pub(super) fn over(&self, plain: &CommonFields) -> CommonFields {
-        CommonFields {
+    pub(super) fn over(&self, plain: &UsualFields) -> UsualFields {
+        UsualFields {
             attempts: self.attempts.unwrap_or(plain.attempts),
             first_attempt_at: self.first_attempt_at.unwrap_or(plain.first_attempt_at),
             attempt_started_at: self.attempt_started_at.unwrap_or(plain.attempt_started_at),
             asks: self.asks.unwrap_or(plain.asks),
             side_effect: self.side_effect_status.unwrap_or(plain.side_effect),
             updated_at: self.updated_at.unwrap_or(plain.updated_at),
-            settled_by: self.settled_by.unwrap_or(plain.settled_by),
+            settled_by: self.settled_by.map_or(plain.settled_by, |Settler(by)| by),
         }
     }
 }
@@ -167,18 +173,18 @@ mod tests {
         let details = Details {
             attempts: Some(3),
             updated_at: Some(at(5)),
-            settled_by: Some(None),
+            settled_by: Some(Settler(None)),
             category: Some(Category::DownstreamTimeout),
             job_key: Some(Arc::from("nul \0 and \"quotes\"")),
             ..Details::default()
         };
         let read = Details::parse(&details.text().unwrap()).unwrap();
         assert_eq!(read, details);
-        let plain = CommonFields::plain(Status::Completed, at(1), Some(at(2)), Some(&Digest::of(b"x")));
+        let plain = UsualFields::plain(Status::Completed, at(1), Some(at(2)), Some(&Digest::of(b"x")));
         assert_eq!((plain.settled_by, plain.updated_at), (Some(SettledBy::Holder), at(2)));
-        let common = read.over(&plain);
-        assert_eq!((common.attempts, common.settled_by, common.updated_at), (3, None, at(5)));
-        assert_eq!((common.first_attempt_at, common.asks), (at(1), 0));
+        let usual = read.over(&plain);
+        assert_eq!((usual.attempts, usual.settled_by, usual.updated_at), (3, None, at(5)));
+        assert_eq!((usual.first_attempt_at, usual.asks), (at(1), 0));
     }
 
     #[test]
