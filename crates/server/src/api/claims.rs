@@ -13,7 +13,7 @@ use onefold_core::error::{
 };
 use onefold_core::incident::redact_name;
 use onefold_core::ledger::{AttemptId, Claim, Origin, Source};
-use onefold_core::operation::{KindName, OperationId};
+use onefold_core::operation::{KindName, OperationId, OperationKey};
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::RemoteClaim;
@@ -219,8 +219,11 @@ pub(crate) async fn claim(
 
 /// Log lines name the operation, once it is known to be one: whatever else was sent stays out of them.
 fn say_what(body: &ClaimBody) {
-    let Ok(id) = OperationId::parse(&body.id) else { return };
     let span = tracing::Span::current();
+    if span.is_disabled() {
+        return;
+    }
+    let Ok(id) = OperationId::parse(&body.id) else { return };
     span.record("operation_id", id.as_str());
     let texts = [
         ("business_key", &body.business_key),
@@ -254,7 +257,9 @@ fn undelivered(api: Shared, who: Identity, grants: Vec<GrantRef>) {
     runtime.spawn(async move {
         for (operation, fence, attempt_id) in grants {
             // What does not go back is left to its lease.
-            if let Ok(held) = super::records::held(&api, &who, &operation, fence, attempt_id).await {
+            if let Ok(key) = OperationKey::from_reference(who.tenant.clone(), &operation)
+                && let Ok(held) = super::records::held(&api, key, fence, attempt_id).await
+            {
                 let _ = held.undelivered().await;
             }
         }
@@ -311,7 +316,7 @@ pub(crate) async fn claim_many(
 async fn claim_one(api: &Shared, who: &Identity, correlation: &Correlation, body: ClaimBody) -> Result<ClaimAnswer> {
     let kind = KindName::parse(&body.kind)?;
     let id = OperationId::parse(&body.id)?;
-    let key = onefold_core::operation::OperationKey::new(who.tenant.clone(), kind.clone(), id.clone());
+    let key = OperationKey::new(who.tenant.clone(), kind.clone(), id.clone());
     let claim = RemoteClaim {
         tenant: who.tenant.clone(),
         id,

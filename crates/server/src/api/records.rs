@@ -162,12 +162,13 @@ macro_rules! recorded {
             Body(body): Body<$body>,
         ) -> Result<Json<OperationState>, Problem> {
             need(&who, Permission::Act)?;
-            let held = held(&api, &who, &operation, body.fence, body.attempt_id).await?;
+            let key = OperationKey::from_reference(who.tenant, &operation)?;
+            let kind = key.kind.clone();
+            let held = held(&api, key, body.fence, body.attempt_id).await?;
             let attempt_id = attempt(body.attempt_id)?;
             let settled = held.report(body.outcome()?).await?;
-            let key = OperationKey::from_reference(who.tenant.clone(), &operation)?;
             if let Some(took) = api.grants.ended(attempt_id) {
-                processed(Source::Api, &key.kind, took);
+                processed(Source::Api, &kind, took);
             }
             Ok(Json(OperationState {
                 operation,
@@ -210,7 +211,8 @@ pub(crate) async fn release(
     Body(body): Body<GrantBody>,
 ) -> Result<Json<OperationState>, Problem> {
     need(&who, Permission::Act)?;
-    held(&api, &who, &operation, body.fence, body.attempt_id).await?.release().await?;
+    let key = OperationKey::from_reference(who.tenant, &operation)?;
+    held(&api, key, body.fence, body.attempt_id).await?.release().await?;
     Ok(Json(OperationState { operation, status: "RELEASED", next_attempt_at: None }))
 }
 
@@ -231,18 +233,17 @@ pub(crate) async fn renew(
     Body(body): Body<GrantBody>,
 ) -> Result<Json<RenewedAnswer>, Problem> {
     need(&who, Permission::Act)?;
-    let until = held(&api, &who, &operation, body.fence, body.attempt_id).await?.renew().await?;
+    let key = OperationKey::from_reference(who.tenant, &operation)?;
+    let until = held(&api, key, body.fence, body.attempt_id).await?.renew().await?;
     Ok(Json(RenewedAnswer { operation, lease_until: until.to_string() }))
 }
 
 pub(super) async fn held(
     api: &Shared,
-    who: &Identity,
-    operation: &str,
+    key: OperationKey,
     fence: u64,
     attempt_id: Uuid,
 ) -> Result<LeaseHandle<Database>> {
-    let key = OperationKey::from_reference(who.tenant.clone(), operation)?;
     tracing::Span::current().record("attempt", fence);
     // Another process on this database may have pinned the kind and given the grant; and a kind that is no longer
     // declared does not keep its attempts from saying what happened.
