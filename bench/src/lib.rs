@@ -8,6 +8,7 @@ pub mod batches;
 pub mod gateway;
 pub mod growth_postgres;
 pub mod load;
+pub mod machine;
 pub mod naive;
 pub mod naive_postgres;
 pub mod ours;
@@ -30,8 +31,10 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// From the command line: `--smoke` only shows that everything runs.
+    /// From the command line: `--smoke` only shows that everything runs. A measured run begins on a quiet machine, or
+    /// with `--busy`.
     pub fn from_args() -> Self {
+        machine::must_be_quiet();
         if std::env::args().any(|arg| arg == "--smoke") {
             Self { rounds: 1, divide_by: 20 }
         } else {
@@ -63,8 +66,9 @@ pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     (done, began.elapsed())
 }
 
-/// The line that ends every benchmark.
+/// The line that ends every benchmark; there is none where the machine got busy meanwhile.
 pub fn last_line(name: &str, ours: f64, peer: f64) {
+    machine::must_be_quiet();
     println!("{name} ratio={:.2} ours={ours:.0}/s peer={peer:.0}/s", ours / peer);
 }
 

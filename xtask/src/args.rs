@@ -58,8 +58,10 @@ impl Store {
 /// How much work a benchmark does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Size {
-    /// Enough to measure.
+    /// Enough to measure, on a quiet machine.
     Measured,
+    /// The same beside whatever else runs.
+    Busy,
     /// Enough to show that it runs; its numbers mean nothing.
     Smoke,
 }
@@ -140,6 +142,7 @@ fn bench(rest: &[&str]) -> Result<BenchOptions, String> {
     while let Some(arg) = rest.next() {
         match *arg {
             "--smoke" => options.size = Size::Smoke,
+            "--busy" => options.size = Size::Busy,
             "--no-install" => options.no_install = true,
             "--store" => options.store = Some(store(rest.next().copied())?),
             extra if extra.starts_with('-') || options.name.is_some() => {
@@ -232,6 +235,15 @@ mod tests {
         });
         assert_eq!(parsed("bench replay --smoke").as_ref(), Ok(&expected));
         assert_eq!(parsed("bench --smoke replay").as_ref(), Ok(&expected));
+    }
+
+    #[test]
+    fn a_benchmark_is_measured_beside_others_only_when_told() {
+        let size = |line| match parsed(line) {
+            Ok(Action::Bench(options)) => options.size,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([size("bench api"), size("bench api --busy")], [Size::Measured, Size::Busy]);
     }
 
     #[test]

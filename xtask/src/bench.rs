@@ -96,8 +96,10 @@ fn invocation(root: &Path, asked: &Run) -> Command {
     if let Some(store) = asked.store {
         command.args(["--store", store.name()]);
     }
-    if asked.size == Size::Smoke {
-        command.arg("--smoke");
+    match asked.size {
+        Size::Measured => {}
+        Size::Busy => drop(command.arg("--busy")),
+        Size::Smoke => drop(command.arg("--smoke")),
     }
     command
 }

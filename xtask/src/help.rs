@@ -93,14 +93,16 @@ Examples:
 pub(crate) const BENCH: &str = "\
 cargo xtask bench: run us and the peer in one run, and compare
 
-Usage: cargo xtask bench [NAME] [--smoke] [--store sqlite|postgres] [--no-install]
+Usage: cargo xtask bench [NAME] [--smoke | --busy] [--store sqlite|postgres] [--no-install]
 
 Without NAME the benchmarks are listed. The last line of a run is
 `NAME ratio=... ours=... peer=...`; the same figures, with the machine and the
-versions they hold for, are kept in target/bench/NAME.json.
+versions they hold for, are kept in target/bench/NAME.json. On a machine that
+others keep busy there is no last line, unless `--busy` is given.
 
 Options:
   --smoke       run briefly to show that it works; kept in target/bench/NAME.smoke.json
+  --busy        measure although others use the machine; kept in target/bench/NAME.busy.json
   --store NAME  run on this store (growth); the default is sqlite
   --no-install  install no service; a benchmark that needs a missing one fails
 

@@ -13,16 +13,19 @@ use crate::cargo;
 /// Recorded even where they are not a direct dependency of the benchmarks.
 const ALWAYS: [&str; 4] = ["libsqlite3-sys", "rusqlite", "sqlx", "tokio"];
 
-/// Writes `target/bench/NAME.json`. A smoke run has a file of its own, so that it never replaces a measurement.
+/// Writes `target/bench/NAME.json`. A smoke run and one on a busy machine have files of their own, so that they never
+/// replace a measurement.
 pub(crate) fn keep(root: &Path, name: &str, size: Size, fields: &[(String, String)]) -> Result<(), String> {
     let folder = cargo::target_folder(root)?.join("bench");
     let file = folder.join(match size {
         Size::Measured => format!("{name}.json"),
+        Size::Busy => format!("{name}.busy.json"),
         Size::Smoke => format!("{name}.smoke.json"),
     });
     let record = json!({
         "name": name,
         "smoke": size == Size::Smoke,
+        "busy": size == Size::Busy,
         "at_unix_seconds": SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         "result": fields.iter().map(|(key, value)| (key.clone(), number_or_text(value))).collect::<BTreeMap<_, _>>(),
         "machine": machine(),
