@@ -84,9 +84,9 @@ impl Drop for Schema {
     }
 }
 
-/// Ends every connection of a role.
+/// Ends every connection of a role, and waits until they are gone: one that is only told to end may still serve.
 fn ended(role: &str) -> String {
-    format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'")
+    format!("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE usename = '{role}'")
 }
 
 /// Ends every connection that a schema's servers have; answers how many there were.
