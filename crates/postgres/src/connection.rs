@@ -12,7 +12,7 @@ use onefold_core::error::{
 use onefold_core::{Error, Result};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
-use sqlx::{PgConnection, PgPool};
+use sqlx::{Connection as _, PgConnection, PgPool};
 
 use crate::Postgres;
 use crate::error::translate;
@@ -93,7 +93,22 @@ impl Connections {
     /// The driver parses a statement and runs it in two messages. Between them a lent session may be another client's,
     /// and what would be run is that client's statement: there it stays ours only inside a transaction.
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
-        let mut used = self.take().await?;
+        self.rows_on(self.take().await?, query).await
+    }
+
+    /// The same for what is asked once and not tried again: on a connection that has just answered. Others that ended
+    /// meanwhile are closed.
+    pub(crate) async fn rows_once(&self, query: Query) -> Result<Vec<PgRow>> {
+        for _ in 0..self.own.pool.options().get_max_connections() {
+            let mut used = self.take().await?;
+            if used.connection.ping().await.is_ok() {
+                return self.rows_on(used, query).await;
+            }
+        }
+        self.rows(query).await
+    }
+
+    async fn rows_on(&self, mut used: PooledConnection, query: Query) -> Result<Vec<PgRow>> {
         if !self.named() {
             let mut transaction = Transaction::begin(used, PLAIN, self.commits.clone()).await?;
             let rows = query.persistent(false).fetch_all(&mut *transaction).await.map_err(translate)?;

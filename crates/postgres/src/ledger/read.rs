@@ -118,7 +118,7 @@ impl Store for Postgres {
 
 impl Postgres {
     pub(crate) async fn rows(&self, query: Query) -> Result<Vec<PgRow>> {
-        self.answered(self.inner.connected.rows(query)).await
+        self.answered(self.inner.connected.rows_once(query)).await
     }
 
     async fn counted(&self, sql: &SqlStr) -> Result<Vec<(Category, u64)>> {
