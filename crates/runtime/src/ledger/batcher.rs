@@ -13,6 +13,7 @@ use onefold_core::ledger::{
 };
 use onefold_core::port::{Clock, LedgerWrite, Step, StepAnswer, Store};
 use onefold_core::{Error, Result};
+use tokio::runtime::RuntimeFlavor;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::meter;
@@ -325,10 +326,12 @@ fn deliver(
             }
         }
     };
-    if steps.len() < HANDED_OVER_MIN {
-        hand_over();
-    } else {
+    // A runtime without threads of its own runs a task only while somebody drives it, and callers may be elsewhere.
+    let has_threads = reach.runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
+    if has_threads && steps.len() >= HANDED_OVER_MIN {
         reach.runtime.spawn(async move { hand_over() });
+    } else {
+        hand_over();
     }
 }
 

@@ -43,3 +43,26 @@ async fn a_poisoned_step_fails_alone_among_255_good_ones() {
         assert_eq!(find(&ledger, "notice.issue", &format!("OP-{index}")).await.unwrap().status, Status::Started);
     }
 }
+
+/// A runtime without threads of its own runs nothing while nobody drives it.
+#[test]
+fn callers_are_answered_although_the_runtime_that_opened_the_ledger_is_not_driven() {
+    let fixture = LedgerFixture::new();
+    let idle = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let ledger = idle.block_on(fixture.ledger());
+    let notices = ledger.kind(Kind::external_command("notice.issue")).unwrap();
+    let lock = fixture.lock();
+    let callers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    callers.block_on(async {
+        let mut claims = tokio::task::JoinSet::new();
+        for index in 0..STEPS {
+            let (notices, attempt) = (notices.clone(), ledger.attempt_id());
+            claims.spawn(async move { notices.operation(id(&format!("OP-{index}"))).claim(&"in", attempt).await });
+        }
+        tokio::task::yield_now().await;
+        drop(lock);
+        let patience = std::time::Duration::from_secs(60);
+        let claimed = tokio::time::timeout(patience, claims.join_all()).await.expect("every caller is answered");
+        assert!(claimed.iter().all(|claim| matches!(claim, Ok(ClaimResult::Granted(_)))));
+    });
+}
