@@ -38,7 +38,8 @@ impl End {
 #[test]
 fn a_server_killed_at_each_point_grants_each_operation_once_and_loses_no_acknowledged_record() {
     let mut dice = Dice::seeded("served kill points");
-    let points = FaultPoint::LEDGER.iter().copied().filter(|point| *point != FaultPoint::AFTER_EFFECT);
+    let points = FaultPoint::LEDGER.iter().chain(FaultPoint::LOG).copied();
+    let points = points.filter(|point| *point != FaultPoint::AFTER_EFFECT);
     let points: Vec<FaultPoint> = points.flat_map(|point| [point; 2]).collect();
     let faults = points.iter().map(|point| End::Fault(format!("{}:{}", point.as_str(), 1 + dice.below(40))));
     let (claims, records) = campaign(&faults.collect::<Vec<_>>());

@@ -201,7 +201,7 @@ macro_rules! handed_on {
 
 impl LedgerWrite for Database {
     handed_on! {
-        act(steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+        act(steps: Arc<Vec<Step>>) -> BoxFuture<'static, Result<Vec<Result<StepAnswer>>>>;
         batches_in_flight_max() -> usize;
         act_inline(step: &Step) -> Option<Result<StepAnswer>>;
         resolve(requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>>;

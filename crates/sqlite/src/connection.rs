@@ -6,15 +6,18 @@ use onefold_core::error::DATABASE_UNAVAILABLE;
 use onefold_core::{Error, Result};
 use rusqlite::Connection;
 
+use crate::log_sync::LogSync;
+
 /// A connection behind a mutex. The file is closed when the last user of it is gone.
 #[derive(Clone)]
 pub(crate) struct SharedConnection {
     connection: Arc<Mutex<Connection>>,
+    log: Arc<LogSync>,
 }
 
 impl SharedConnection {
-    pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection: Arc::new(Mutex::new(connection)) }
+    pub(crate) fn new(connection: Connection, log: Arc<LogSync>) -> Self {
+        Self { connection: Arc::new(Mutex::new(connection)), log }
     }
 
     /// Runs `call` right here, blocking the thread until it is done.
@@ -32,13 +35,16 @@ impl SharedConnection {
         }
     }
 
-    /// Runs `call` on a thread that may block. It runs to its end even if nobody waits any more.
+    /// Runs `call` on a thread that may block. It runs to its end even if nobody waits any more. What it has seen is
+    /// durable before it is told.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let connected = self.clone();
         let cut_short = |cause| Error::new(DATABASE_UNAVAILABLE, "the call was cut short").caused_by(cause);
-        tokio::task::spawn_blocking(move || connected.call_here(call)).await.map_err(cut_short)?
+        let called = tokio::task::spawn_blocking(move || connected.call_here(call)).await.map_err(cut_short)?;
+        self.log.durable().await?;
+        called
     }
 }

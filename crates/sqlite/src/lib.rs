@@ -1,6 +1,7 @@
 //! The embedded store: one file, one writer, batches in one commit.
 //!
-//! What was acknowledged survives `kill -9` and power loss: write-ahead log, `synchronous = FULL`.
+//! What was acknowledged survives `kill -9` and power loss: the write-ahead log is synced before anybody hears of a
+//! commit in it.
 //! Several processes may share a file; the user's own tables may live in it, and [`Sqlite::begin`]
 //! gives a transaction in which both are written together.
 //!
@@ -15,6 +16,7 @@
 //! | `rows` | a ledger of any store as rows of a backup |
 //! | `migrate` | which migrations a file has, and the missing ones |
 //! | `connection` | a connection that one thread at a time uses |
+//! | `log_sync` | makes a commit durable while the next one is written |
 //! | `ledger/write` | claim, record, renew, release: a batch in one commit |
 //! | `ledger/maintenance` | sweep, reconcile |
 //! | `ledger/prune` | retention and archive |
@@ -37,6 +39,7 @@ mod error;
 mod incidents;
 mod installation_lock;
 mod ledger;
+mod log_sync;
 mod migrate;
 mod open;
 mod position;
@@ -59,6 +62,7 @@ pub use transaction::SqliteTx;
 
 use clock::StoreClock;
 use connection::SharedConnection;
+use log_sync::LogSync;
 use onefold_core::ledger::GrantCache;
 use onefold_core::port::Faults;
 use position::PositionTracker;
@@ -75,6 +79,8 @@ struct Inner {
     resolved: std::path::PathBuf,
     /// How far the ledger has come.
     track: PositionTracker,
+    /// Makes batches durable.
+    log: Arc<LogSync>,
     /// The one connection that writes operations.
     writer: SharedConnection,
     /// Reads do not wait for commits.

@@ -19,6 +19,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 use crate::clock::{StoreClock, clock_history};
 use crate::connection::SharedConnection;
 use crate::error::{naming, opening, translate};
+use crate::log_sync::LogSync;
 use crate::position::{self, PositionTracker};
 use crate::{Inner, Sqlite, migrate, sql};
 
@@ -57,6 +58,10 @@ impl SqliteOptions {
 }
 
 const PAGE_BYTES: u64 = 4096;
+
+/// The page cache of a connection; the system's own stands behind it. A commit that split a page looks through all of it
+/// (SQLite lends the page a number past the end of the file, and then drops whatever is past the end).
+const CACHE_KIB: i64 = 16 * 1024;
 
 fn pages(bytes: u64) -> i64 {
     i64::try_from(bytes / PAGE_BYTES).unwrap_or(i64::MAX).max(1)
@@ -100,8 +105,9 @@ impl Sqlite {
             path,
             resolved: opened.resolved,
             track: opened.track,
-            writer: SharedConnection::new(opened.writer),
-            reader: SharedConnection::new(opened.reader),
+            writer: SharedConnection::new(opened.writer, Arc::clone(&opened.log)),
+            reader: SharedConnection::new(opened.reader, Arc::clone(&opened.log)),
+            log: opened.log,
             pool,
             granted: std::sync::Mutex::default(),
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
@@ -140,6 +146,7 @@ struct OpenState {
     history: ClockHistory,
     resolved: PathBuf,
     track: PositionTracker,
+    log: Arc<LogSync>,
 }
 
 /// Opens the file. SQLite does not always wait while another process makes, migrates or closes it, so we do.
@@ -193,7 +200,8 @@ fn connect_both(path: &Path, options: &SqliteOptions) -> Result<OpenState> {
     }
     let reader = connect(path, options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let track = PositionTracker::new(file, identity, present, &writer)?;
-    Ok(OpenState { writer, reader, keyring, highest, history, resolved, track })
+    let log = Arc::new(LogSync::open(&resolved, &writer, Arc::clone(&options.faults))?);
+    Ok(OpenState { writer, reader, keyring, highest, history, resolved, track, log })
 }
 
 /// The highest time seen, and what is known of the time. A highest time that is far ahead of the present, because the
@@ -278,7 +286,7 @@ fn connect(path: &Path, options: &SqliteOptions, flags: OpenFlags) -> Result<Con
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
         }
-        connection.pragma_update(None, "cache_size", -65_536)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "temp_store", "MEMORY")
     };
     set().map_err(|cause| opening(path, cause))?;

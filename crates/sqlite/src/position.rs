@@ -215,9 +215,14 @@ pub(crate) fn setback(path: &Path, resolved: &Path, options: &SqliteOptions) -> 
 
 /// A new file is empty until its log is folded in for the first time.
 fn wal_has_content(resolved: &Path) -> bool {
+    std::fs::metadata(wal_path(resolved)).is_ok_and(|wal| wal.len() > 0)
+}
+
+/// The write-ahead log of a database file.
+pub(crate) fn wal_path(resolved: &Path) -> PathBuf {
     let mut name = resolved.as_os_str().to_owned();
     name.push("-wal");
-    std::fs::metadata(PathBuf::from(name)).is_ok_and(|wal| wal.len() > 0)
+    PathBuf::from(name)
 }
 
 /// The ledger's own account of itself, through a connection that folds nothing and deletes nothing when it is closed.
@@ -269,7 +274,7 @@ pub(crate) fn begin_generation(
     execute(connection, &sql::BEGIN_GENERATION, [generation, Cell::Int(now.as_micros()), who, why]).map(drop)
 }
 
-fn data_version(connection: &Connection) -> Result<i64> {
+pub(crate) fn data_version(connection: &Connection) -> Result<i64> {
     connection.pragma_query_value(None, "data_version", |row| row.get(0)).map_err(translate)
 }
 

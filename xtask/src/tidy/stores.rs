@@ -14,6 +14,7 @@ const SQLITE_ONLY: &[&str] = &[
     "queries/backup/add_column.sql",
     "queries/installation/lower_clock.sql",
     "queries/installation/raise_clock.sql",
+    "src/log_sync.rs",
     "src/rows.rs",
 ];
 /// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may

@@ -11,12 +11,11 @@ use onefold_core::port::{BoxFuture, LedgerWrite, Step, StepAnswer};
 use super::{Data, Model};
 
 impl LedgerWrite for Model {
-    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
-        Box::pin(async move {
-            let mut data = self.data();
-            let now = self.now(&mut data);
-            Ok(steps.iter().map(|step| act_one(&mut data, step, now)).collect())
-        })
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'static, Result<Vec<Result<StepAnswer>>>> {
+        let mut data = self.data();
+        let now = self.now(&mut data);
+        let answers = steps.iter().map(|step| act_one(&mut data, step, now)).collect();
+        Box::pin(std::future::ready(Ok(answers)))
     }
 
     fn resolve(&self, requests: Vec<ResolveRequest>) -> BoxFuture<'_, Result<Vec<Result<Resolved>>>> {

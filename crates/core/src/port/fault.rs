@@ -19,6 +19,9 @@ impl FaultPoint {
     /// It is committed; nobody has heard of it.
     pub const AFTER_RECORD_COMMIT: Self = Self("after-record-commit");
 
+    /// A batch is committed, and its log not yet synced.
+    pub const BEFORE_LOG_SYNC: Self = Self("before-log-sync");
+
     /// The points of the ledger.
     pub const LEDGER: &'static [Self] = &[
         Self::BEFORE_CLAIM_COMMIT,
@@ -28,8 +31,11 @@ impl FaultPoint {
         Self::AFTER_RECORD_COMMIT,
     ];
 
+    /// The points of the embedded store's log.
+    pub const LOG: &'static [Self] = &[Self::BEFORE_LOG_SYNC];
+
     /// Every room's list.
-    const ROOMS: &'static [&'static [Self]] = &[Self::LEDGER];
+    const ROOMS: &'static [&'static [Self]] = &[Self::LEDGER, Self::LOG];
 
     /// The point with this name, in whichever room.
     pub fn parse(name: &str) -> Option<Self> {

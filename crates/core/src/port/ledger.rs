@@ -82,11 +82,11 @@ pub trait LedgerWrite: Send + Sync {
     /// Decides and writes every step, in order, in one commit; answered only after the commit is durable.
     ///
     /// An error means that nothing of the batch was acknowledged; whether it was written is not
-    /// known, and attempt ids make asking again safe. It may block its thread: the runtime calls it
-    /// from a thread of its own.
-    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>>;
+    /// known, and attempt ids make asking again safe. The call itself may block its thread, the future may not: the
+    /// runtime calls it from a thread of its own, and awaits it elsewhere.
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'static, Result<Vec<Result<StepAnswer>>>>;
 
-    /// Batches that may be in flight at once. More than one never blocks its thread.
+    /// Batches that may be in flight at once.
     fn batches_in_flight_max(&self) -> usize {
         1
     }

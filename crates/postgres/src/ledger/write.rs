@@ -23,9 +23,10 @@ use crate::ledger::transition::{LockedElsewhere, LockedRows, add_note};
 const BUSY_FOR: Duration = Duration::from_millis(250);
 
 impl LedgerWrite for Postgres {
-    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'static, Result<Vec<Result<StepAnswer>>>> {
         // Not in a task of its own, which would cost a lone caller: whatever is cut short here leaves no transaction open.
-        Box::pin(async move { self.commit(&steps).await })
+        let store = self.clone();
+        Box::pin(async move { store.commit(&steps).await })
     }
 
     /// While one batch is on its way to the disk the next is written: two keep a server busy.

@@ -11,21 +11,24 @@ use onefold_core::error::{ErrorClass, RESULT_DAMAGED, SHUTTING_DOWN, UNEXPECTED}
 use onefold_core::ledger::{
     Claim, ClaimRequest, RecordRequest, Recorded, ReleaseReason, ReleaseRequest, Released, RenewRequest, Renewed,
 };
-use onefold_core::port::{Clock, LedgerWrite, Step, StepAnswer, Store};
+use onefold_core::port::{BoxFuture, Clock, LedgerWrite, Step, StepAnswer, Store};
 use onefold_core::{Error, Result};
-use tokio::runtime::RuntimeFlavor;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::oneshot;
 
 use crate::meter;
 use crate::readiness::Writes;
 use crate::settings::Settings;
 
 mod in_flight;
+mod queue;
+
+use queue::{StepSender, WeakStepSender};
 
 /// Hands single steps to the store in batches.
 #[derive(Clone)]
 pub(crate) struct Batcher {
-    queue: mpsc::Sender<QueuedStep>,
+    queue: StepSender,
     alone: Arc<InlinePath>,
 }
 
@@ -91,7 +94,7 @@ fn stopped() -> Error {
 impl Batcher {
     /// Starts the batcher on a thread of its own, where a store may block; it ends when every handle is gone.
     pub(crate) fn start<S: Store>(store: Arc<S>, settings: &Settings) -> Result<Self> {
-        let (queue, waiting) = mpsc::channel(settings.waiting_max.max(1));
+        let (queue, waiting) = queue::queue(settings.waiting_max.max(1));
         let measure = Measure { store: store.name(), clock: Arc::clone(&settings.clock) };
         let lone_store = Arc::clone(&store);
         let alone = Arc::new(InlinePath {
@@ -101,22 +104,11 @@ impl Batcher {
             writes: Writes::new(Arc::clone(&settings.clock)),
         });
         let runtime = tokio::runtime::Handle::current();
-        let reach = Arc::new(WeakBatcher {
-            queue: queue.downgrade(),
-            alone: Arc::clone(&alone),
-            measure,
-            runtime: runtime.clone(),
-        });
-        let (batches_in_flight_max, batch_max) = (store.batches_in_flight_max(), settings.batch_max.max(1));
+        let reach = Arc::new(WeakBatcher { queue: queue.downgrade(), alone: Arc::clone(&alone), measure });
+        let batch_max = settings.batch_max.max(1);
         std::thread::Builder::new()
             .name("onefold-batcher".to_owned())
-            .spawn(move || {
-                if batches_in_flight_max > 1 {
-                    runtime.block_on(in_flight::serve(&store, waiting, batch_max, &reach));
-                } else {
-                    runtime.block_on(serve(store, waiting, batch_max, &reach));
-                }
-            })
+            .spawn(move || runtime.block_on(in_flight::serve(&store, waiting, batch_max, &reach)))
             .map_err(|cause| Error::new(UNEXPECTED, "the system cannot start a thread").caused_by(cause))?;
         Ok(Self { queue, alone })
     }
@@ -160,8 +152,7 @@ impl Batcher {
 
     /// Carries a step out at once when there is no other caller. It cannot be cut short half-way.
     fn step_alone(&self, step: &Step) -> Option<Result<StepAnswer>> {
-        let nobody_waits = self.queue.capacity() == self.queue.max_capacity();
-        if !nobody_waits || self.alone.last_batch.load(Ordering::Relaxed) > 1 {
+        if !self.queue.is_empty() || self.alone.last_batch.load(Ordering::Relaxed) > 1 {
             return None;
         }
         let began = self.alone.measure.begin();
@@ -184,7 +175,7 @@ impl Batcher {
     /// Says that a grant was not handed over. Called from a destructor, so it must not wait.
     fn release_undelivered(&self, request: ReleaseRequest) {
         let waiting = QueuedStep { step: Step::Release(request), answer: None };
-        if let Err(mpsc::error::TrySendError::Full(waiting)) = self.queue.try_send(waiting)
+        if let Err(TrySendError::Full(waiting)) = self.queue.try_send(waiting)
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             let queue = self.queue.clone();
@@ -205,11 +196,9 @@ fn mixed_up() -> Error {
 
 /// The way back to the batcher, without keeping it alive.
 struct WeakBatcher {
-    queue: mpsc::WeakSender<QueuedStep>,
+    queue: WeakStepSender,
     alone: Arc<InlinePath>,
     measure: Measure,
-    /// Where the callers are.
-    runtime: tokio::runtime::Handle,
 }
 
 /// Measures commits.
@@ -235,74 +224,49 @@ impl WeakBatcher {
     }
 }
 
-async fn serve<S: LedgerWrite>(
-    store: Arc<S>,
-    mut waiting: mpsc::Receiver<QueuedStep>,
-    batch_max: usize,
-    reach: &Arc<WeakBatcher>,
-) {
-    let mut batch = Vec::with_capacity(batch_max);
-    loop {
-        if waiting.recv_many(&mut batch, batch_max).await == 0 {
-            return;
-        }
-        let answered = batch.len();
-        reach.alone.last_batch.store(answered, Ordering::Relaxed);
-        carry(&*store, std::mem::take(&mut batch), reach).await;
-        if answered > 1 {
-            gather(&waiting, answered.min(batch_max));
-        }
-    }
+/// A batch that the store was given.
+struct Batch {
+    steps: Arc<Vec<Step>>,
+    callers: Vec<Option<oneshot::Sender<Delivery>>>,
+    began: Duration,
+    answers: BoxFuture<'static, Result<Vec<Result<StepAnswer>>>>,
 }
 
-/// Lets callers that were just answered bring their next step before the next commit begins.
-///
-/// No timer and no sleep: it looks a bounded number of times, and goes on only while steps keep coming.
-fn gather(waiting: &mpsc::Receiver<QueuedStep>, enough: usize) {
-    const LOOKS: usize = 40;
-    let mut seen = waiting.len();
-    let mut looks = 0;
-    while seen < enough && looks < LOOKS {
-        for _ in 0..64 {
-            std::hint::spin_loop();
-        }
-        let now = waiting.len();
-        looks = if now > seen { 0 } else { looks + 1 };
-        seen = now;
+impl Batch {
+    /// Gives the store these steps, which may block this thread.
+    fn begin<S: LedgerWrite>(store: &S, queued: Vec<QueuedStep>, reach: &WeakBatcher) -> Self {
+        let (steps, callers): (Vec<Step>, Vec<_>) = queued.into_iter().map(|one| (one.step, one.answer)).unzip();
+        let (steps, began) = (Arc::new(steps), reach.measure.begin());
+        let answers = store.act(Arc::clone(&steps));
+        Self { steps, callers, began, answers }
     }
-}
 
-/// Commits a batch. One that fails because of a step in it is halved until that step is alone.
-async fn carry<S: LedgerWrite>(store: &S, batch: Vec<QueuedStep>, reach: &Arc<WeakBatcher>) {
-    let mut stack = vec![batch];
-    while let Some(batch) = stack.pop() {
-        let (steps, callers): (Vec<Step>, Vec<_>) = batch.into_iter().map(|one| (one.step, one.answer)).unzip();
-        let steps = Arc::new(steps);
-        let began = reach.measure.begin();
-        let acted = store.act(Arc::clone(&steps)).await;
-        reach.measure.end(began, steps.len());
-        match acted {
-            Ok(decided) => deliver(&steps, callers, decided, reach),
-            Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
-                let mut halves: Vec<QueuedStep> =
-                    steps.iter().cloned().zip(callers).map(|(step, answer)| QueuedStep { step, answer }).collect();
-                let second = halves.split_off(halves.len() / 2);
-                stack.push(second);
-                stack.push(halves);
-            }
-            Err(error) => {
-                reach.alone.writes.failed(&error);
-                meter::store_error(meter::operation_label(&steps), &error);
-                let decided = steps.iter().map(|_| Err(error.share())).collect();
-                deliver(&steps, callers, decided, reach);
+    /// Answers the callers once it is durable. One that fails because of a step in it is halved until that step is alone.
+    async fn end<S: LedgerWrite>(self, store: &S, reach: &Arc<WeakBatcher>) {
+        let mut begun = vec![self];
+        while let Some(Self { steps, callers, began, answers }) = begun.pop() {
+            let decided = answers.await;
+            reach.measure.end(began, steps.len());
+            match decided {
+                Ok(decided) => deliver(&steps, callers, decided, reach),
+                Err(error) if steps.len() > 1 && lies_in_a_step(&error) => {
+                    let queued = steps.iter().cloned().zip(callers).map(|(step, answer)| QueuedStep { step, answer });
+                    let mut first: Vec<QueuedStep> = queued.collect();
+                    let second = first.split_off(first.len() / 2);
+                    let first = Self::begin(store, first, reach);
+                    let second = Self::begin(store, second, reach);
+                    begun.extend([second, first]);
+                }
+                Err(error) => {
+                    reach.alone.writes.failed(&error);
+                    meter::store_error(meter::operation_label(&steps), &error);
+                    let decided = steps.iter().map(|_| Err(error.share())).collect();
+                    deliver(&steps, callers, decided, reach);
+                }
             }
         }
     }
 }
-
-/// Answers from this many on are handed over by a task of the callers' runtime: there a caller is woken without a system
-/// call, and the next commit begins meanwhile.
-const HANDED_OVER_MIN: usize = 4;
 
 /// Hands the answers of a batch to its callers.
 fn deliver(
@@ -313,25 +277,12 @@ fn deliver(
 ) {
     reach.alone.writes.observe(&decided);
     meter::answered(steps, &decided);
-    for (step, answer) in steps.iter().zip(&decided) {
-        report_damage(step, answer);
-    }
-    let deliveries = steps.iter().zip(decided).map(|(step, answer)| Delivery::new(step, answer, reach));
-    let deliveries: Vec<_> = callers.into_iter().zip(deliveries).collect();
-    let hand_over = move || {
-        for (caller, delivery) in deliveries {
-            if let Some(caller) = caller {
-                // Dropped before it is taken, the delivery says that its answer was not handed over.
-                let _ = caller.send(delivery);
-            }
+    for ((step, answer), caller) in steps.iter().zip(decided).zip(callers) {
+        report_damage(step, &answer);
+        if let Some(caller) = caller {
+            // Dropped before it is taken, the delivery says that its answer was not handed over.
+            let _ = caller.send(Delivery::new(step, answer, reach));
         }
-    };
-    // A runtime without threads of its own runs a task only while somebody drives it, and callers may be elsewhere.
-    let has_threads = reach.runtime.runtime_flavor() == RuntimeFlavor::MultiThread;
-    if has_threads && steps.len() >= HANDED_OVER_MIN {
-        reach.runtime.spawn(async move { hand_over() });
-    } else {
-        hand_over();
     }
 }
 

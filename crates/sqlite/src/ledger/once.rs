@@ -33,6 +33,7 @@ impl Transact for Sqlite {
                 return Ok(OnceEntry::InFlight { retry_after: LOOK_AGAIN });
             }
             let entry = find(connection, &request.key).await?;
+            self.inner.log.durable().await?;
             let answer = once(entry.as_ref(), request)?;
             if answer == OnceDecision::Perform {
                 run(connection, "SAVEPOINT onefold_once", []).await?;

@@ -17,15 +17,29 @@ use crate::ledger::row::Bound;
 use crate::ledger::transition::{add_note, carry_out, find, find_attempt, find_with, in_transaction};
 use crate::{Sqlite, sql};
 
+/// Batches from this size on are synced by another thread while the next one is written; for fewer the way there and
+/// back costs more than it saves.
+const SYNCED_BEHIND_MIN: usize = 8;
+
 impl LedgerWrite for Sqlite {
-    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'_, Result<Vec<Result<StepAnswer>>>> {
+    fn act(&self, steps: Arc<Vec<Step>>) -> BoxFuture<'static, Result<Vec<Result<StepAnswer>>>> {
         // Right here: the batcher has a thread of its own for this.
-        let answers = self.inner.writer.call_here(|connection| self.commit(connection, &steps));
-        Box::pin(std::future::ready(answers))
+        let acted = self.inner.writer.call_here(|connection| self.commit(connection, &steps));
+        let durable = self.inner.log.durable();
+        Box::pin(async move {
+            let answers = acted?;
+            durable.await?;
+            Ok(answers)
+        })
+    }
+
+    /// One batch is written while the log of the last is on its way to the disk.
+    fn batches_in_flight_max(&self) -> usize {
+        4
     }
 
     fn act_inline(&self, step: &Step) -> Option<Result<StepAnswer>> {
-        if !self.inner.clock.commits_are_quick() {
+        if !self.inner.clock.commits_are_quick() || !self.inner.log.is_synced() {
             return None;
         }
         let answers = self.inner.writer.try_call_here(|connection| {
@@ -33,6 +47,8 @@ impl LedgerWrite for Sqlite {
             connection.busy_timeout(Duration::ZERO).map_err(translate)?;
             let answers = self.commit(connection, std::slice::from_ref(step));
             connection.busy_timeout(self.inner.options.busy_wait).map_err(translate)?;
+            // What another process wrote may not be durable yet.
+            self.inner.log.sync_here()?;
             answers
         })?;
         match answers {
@@ -59,14 +75,27 @@ impl LedgerWrite for Sqlite {
 impl Sqlite {
     fn commit(&self, connection: &Connection, steps: &[Step]) -> Result<Vec<Result<StepAnswer>>> {
         self.inner.track.check()?;
+        self.inner.log.check()?;
         let faults = &*self.inner.faults;
         let mut granted = self.inner.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        let (answers, fresh) = in_transaction(connection, &self.inner.clock, |connection, now| {
-            let mut batch = Batch::prepare(connection, &mut granted, now)?;
-            let answers: Vec<_> = steps.iter().map(|step| batch.act(step)).collect::<Result<_>>()?;
-            CommitPoint::BeforeCommit.reach(faults, answers.iter().flatten());
-            Ok((answers, batch.fresh))
-        })?;
+        let mut others_wrote = false;
+        let mut transact = || {
+            in_transaction(connection, &self.inner.clock, |connection, now| {
+                others_wrote = self.inner.log.others_wrote(connection)?;
+                let mut batch = Batch::prepare(connection, &mut granted, now)?;
+                let answers: Vec<_> = steps.iter().map(|step| batch.act(step)).collect::<Result<_>>()?;
+                CommitPoint::BeforeCommit.reach(faults, answers.iter().flatten());
+                Ok((answers, batch.fresh))
+            })
+        };
+        let (waits, before) = (steps.len() < SYNCED_BEHIND_MIN, connection.total_changes());
+        let ended = if waits { transact() } else { self.inner.log.without_waiting(connection, transact) };
+        let changed = connection.total_changes() != before;
+        // A commit that waited for the disk took everything before it along.
+        if (changed || others_wrote) && !(changed && waits && ended.is_ok()) {
+            self.inner.log.committed();
+        }
+        let (answers, fresh) = ended?;
         CommitPoint::AfterCommit.reach(faults, answers.iter().flatten());
         granted.keep(fresh);
         Ok(answers)

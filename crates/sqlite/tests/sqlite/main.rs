@@ -12,6 +12,7 @@ mod conformance;
 mod files;
 mod fixture;
 mod full;
+mod log_sync;
 mod once;
 mod owner;
 mod plans;

@@ -19,7 +19,7 @@ const IDS: usize = 2000;
 /// Claims in one commit.
 const BATCH: usize = 50;
 
-fn claim(store: &Sqlite, random: &SystemRandom, id: &str) -> Step {
+pub(crate) fn claim(store: &Sqlite, random: &SystemRandom, id: &str) -> Step {
     let terms = escalates();
     Step::Claim(Box::new(ClaimRequest {
         key: key(&terms, id),
