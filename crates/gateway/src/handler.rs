@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use onefold_core::error::{ALL, METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND};
 use onefold_core::operation::Tenant;
 use onefold_core::{Error, Result};
-use onefold_http::{Caller, Correlation, ErrorsBase, catch_panics, error_page};
+use onefold_http::{Caller, Correlation, ErrorsBase, catching_panics, error_page};
 use tracing::Instrument as _;
 
 use super::table::{Perform, RouteEntry, RouteMatch, Table};
@@ -41,9 +41,9 @@ impl Gateway {
     pub fn router(self: Arc<Self>) -> Router {
         let handle = move |request: Request<Body>| {
             let gateway = Arc::clone(&self);
-            async move { gateway.handle(request).await }
+            async move { catching_panics(gateway.handle(request)).await }
         };
-        Router::new().fallback(handle).layer(catch_panics())
+        Router::new().fallback(handle)
     }
 
     /// Answers one request.

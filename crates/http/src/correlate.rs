@@ -95,13 +95,21 @@ pub async fn correlate(request: Request, next: Next) -> Response {
 }
 
 /// The same where the pages of error codes are elsewhere. A layer for `from_fn_with_state`.
-pub async fn correlate_with(State(base): State<ErrorsBase>, mut request: Request, next: Next) -> Response {
+pub async fn correlate_with(State(base): State<ErrorsBase>, request: Request, next: Next) -> Response {
+    correlating(base, request, |request| next.run(request)).await
+}
+
+/// The same around `answer`, for a layer that does more.
+pub async fn correlating<F>(base: ErrorsBase, mut request: Request, answer: impl FnOnce(Request) -> F) -> Response
+where
+    F: Future<Output = Response>,
+{
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let correlation = Correlation::of(request.headers(), route, base);
     let id = correlation.id.clone();
     request.extensions_mut().insert(correlation.clone());
     let span = correlation.span(request.headers());
-    let mut response = correlation.answering(span, next.run(request)).await;
+    let mut response = correlation.answering(span, answer(request)).await;
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&id) {
         headers.insert(CORRELATION_ID, value);

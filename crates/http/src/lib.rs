@@ -45,10 +45,10 @@ mod problem_response;
 mod respond;
 
 pub use caller::{Anonymous, Caller, FromRequest, Identify};
-pub use correlate::{Correlation, correlate, correlate_with};
+pub use correlate::{Correlation, correlate, correlate_with, correlating};
 pub use extract::{Body, Path, Query, required_header};
 pub use pages::{ErrorsBase, error_page, error_pages, markdown};
-pub use panics::{PanicLayer, catch_panics, log_panics};
+pub use panics::{PanicLayer, catch_panics, catching_panics, log_panics};
 pub use problem_response::{AnsweredCode, ProblemResponse};
 pub use respond::Projected;
 

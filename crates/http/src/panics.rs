@@ -1,6 +1,9 @@
 //! A panic is a defect of ours: logged without its message, which may hold anything, and answered without it.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
 
 use axum::response::{IntoResponse as _, Response};
 use onefold_core::Error;
@@ -15,6 +18,17 @@ pub type PanicLayer = CatchPanicLayer<fn(Box<dyn Any + Send + 'static>) -> Respo
 /// A layer that answers a panic through the registry.
 pub fn catch_panics() -> PanicLayer {
     CatchPanicLayer::custom(answered as fn(Box<dyn Any + Send + 'static>) -> Response)
+}
+
+/// Answers a panic of `work` through the registry, as the layer does, where a layer more would cost.
+pub async fn catching_panics(work: impl Future<Output = Response>) -> Response {
+    let mut work = pin!(work);
+    // What panicked is not asked again.
+    let poll = |context: &mut std::task::Context<'_>| {
+        catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)))
+            .unwrap_or_else(|panic| Poll::Ready(answered(panic)))
+    };
+    std::future::poll_fn(poll).await
 }
 
 /// From now on a panic is a log line with its place and without its message, which may hold anything.
@@ -44,6 +58,16 @@ mod tests {
 
     async fn broken() {
         panic!("the password is hush");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_without_a_layer_too() {
+        let response = super::catching_panics(async {
+            tokio::task::yield_now().await;
+            broken().await;
+            unreachable!("it panicked")
+        });
+        assert_eq!(response.await.status(), 500);
     }
 
     #[tokio::test]

@@ -50,6 +50,7 @@ use onefold_http::ErrorsBase;
 use crate::app::App;
 use crate::identity::{Credentials, Identity, Permission};
 
+use admission::Admission;
 pub(crate) use admission::AdmissionRules;
 pub(crate) use shapes::hexadecimal;
 
@@ -104,27 +105,24 @@ pub(crate) fn served(
     body_bytes_max: usize,
     errors_base: ErrorsBase,
 ) -> Router {
-    let gate = Arc::new((gate, credentials));
-    routes(api, body_bytes_max)
-        .layer(middleware::from_fn_with_state(gate, admission::guard))
-        .layer(onefold_http::catch_panics())
-        .layer(middleware::from_fn_with_state(errors_base, onefold_http::correlate_with))
+    // One layer: each costs every request an allocation or two, and a copy of all that is below it.
+    let gate = Arc::new(Admission { rules: gate, credentials, body_bytes_max, errors_base });
+    routes(api).layer(middleware::from_fn_with_state(gate, admission::guard))
 }
 
 /// The API for a command in the same process, which has the file and needs no credential.
 pub(crate) fn here(api: &Shared, who: Identity) -> Router {
-    routes(api, 64 * 1024 * 1024)
+    routes(api)
+        .layer(DefaultBodyLimit::max(64 * 1024 * 1024))
         .layer(Extension(who))
         .layer(onefold_http::catch_panics())
         .layer(middleware::from_fn(onefold_http::correlate))
 }
 
-fn routes(api: &Shared, body_bytes_max: usize) -> Router {
+fn routes(api: &Shared) -> Router {
     let (documented, _) = openapi::routes().split_for_parts();
     documented
         .fallback(onefold_http::no_route)
         .method_not_allowed_fallback(onefold_http::no_method)
-        .layer(DefaultBodyLimit::max(body_bytes_max))
-        .layer(middleware::from_fn(move |request, next| admission::announced(body_bytes_max, request, next)))
         .with_state(Arc::clone(api))
 }

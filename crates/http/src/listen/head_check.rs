@@ -79,17 +79,28 @@ impl Watch {
                 | HeadPosition::ChunkSize
                 | HeadPosition::ChunkEnd
                 | HeadPosition::Trailer => {
-                    let byte = bytes[next];
-                    next += 1;
-                    if byte != b'\n' {
-                        self.line.push(byte);
+                    let rest = &bytes[next..];
+                    let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
+                        self.line.extend_from_slice(rest);
                         if self.line.len() > LINE_BYTES_MAX {
                             self.at = HeadPosition::Unwatched;
                         }
-                        continue;
-                    }
-                    let line = std::mem::take(&mut self.line);
-                    self.at = self.ended(line.strip_suffix(b"\r").unwrap_or(&line));
+                        return;
+                    };
+                    // Most lines are here as a whole.
+                    let mut begun = std::mem::take(&mut self.line);
+                    let line = if begun.is_empty() {
+                        &rest[..end]
+                    } else {
+                        begun.extend_from_slice(&rest[..end]);
+                        &begun
+                    };
+                    self.at = if line.len() > LINE_BYTES_MAX {
+                        HeadPosition::Unwatched
+                    } else {
+                        self.ended(line.strip_suffix(b"\r").unwrap_or(line))
+                    };
+                    next += end + 1;
                     if self.at == HeadPosition::Unwatched && self.head.contradicts() {
                         bytes[next - 1] = 0;
                     }

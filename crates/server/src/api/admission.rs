@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use onefold_core::Error;
 use onefold_core::error::{REQUEST_ORIGIN_REFUSED, REQUEST_TOO_LARGE};
 use onefold_core::operation::OperationKey;
+use onefold_http::{ErrorsBase, catching_panics, correlating};
 
 use super::problem_response::Problem;
 use crate::identity::{Credentials, Identity};
@@ -71,29 +72,41 @@ fn refused(header: &str, value: &str) -> Error {
     Error::new(REQUEST_ORIGIN_REFUSED, format!("{header} {value:?} is not one of this server's names"))
 }
 
-/// Lets a request in with its identity, or answers why not.
-pub(crate) async fn guard(
-    State(gate): State<Arc<(AdmissionRules, Arc<Credentials>)>>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let (gate, credentials) = &*gate;
-    if let Err(error) = gate.check(request.headers(), request.uri().authority().map(axum::http::uri::Authority::as_str))
-    {
-        return Problem::from(error).into_response();
-    }
-    if !open(request.uri().path()) {
-        let bearer = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let secret = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
-        match credentials.identify(secret).await {
-            Ok(identity) => {
-                say_who_and_what(credentials, &identity, request.uri().path());
-                request.extensions_mut().insert(identity);
-            }
-            Err(error) => return Problem::from(error).into_response(),
+/// What a request passes before it reaches its handler.
+pub(crate) struct Admission {
+    pub(crate) rules: AdmissionRules,
+    pub(crate) credentials: Arc<Credentials>,
+    pub(crate) body_bytes_max: usize,
+    pub(crate) errors_base: ErrorsBase,
+}
+
+/// Lets a request in with its identity, or answers why not; under its correlation id, and whatever panics.
+pub(crate) async fn guard(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+    let errors_base = admission.errors_base.clone();
+    let answer = |mut request: Request| async move {
+        match admission.admit(&mut request).await {
+            Ok(()) => next.run(request).await,
+            Err(error) => Problem::from(error).into_response(),
         }
+    };
+    correlating(errors_base, request, |request| catching_panics(answer(request))).await
+}
+
+impl Admission {
+    async fn admit(&self, request: &mut Request) -> Result<(), Error> {
+        let authority = request.uri().authority().map(axum::http::uri::Authority::as_str);
+        self.rules.check(request.headers(), authority)?;
+        if !open(request.uri().path()) {
+            let bearer = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+            let secret = bearer.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
+            let identity = self.credentials.identify(secret).await?;
+            say_who_and_what(&self.credentials, &identity, request.uri().path());
+            request.extensions_mut().insert(identity);
+        }
+        announced(self.body_bytes_max, request.headers())?;
+        DefaultBodyLimit::max(self.body_bytes_max).apply(request);
+        Ok(())
     }
-    next.run(request).await
 }
 
 /// Log lines name the actor by a pseudonym and the operation by its id; neither is ever a metric's label.
@@ -111,13 +124,12 @@ fn say_who_and_what(credentials: &Credentials, who: &Identity, path: &str) {
 }
 
 /// Refuses a body that says itself that it is too large, before it is waited for.
-pub(crate) async fn announced(body_bytes_max: usize, request: Request, next: Next) -> Response {
-    let length = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+fn announced(body_bytes_max: usize, headers: &HeaderMap) -> Result<(), Error> {
+    let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     if length.is_some_and(|length: u64| length > body_bytes_max as u64) {
-        let error = Error::new(REQUEST_TOO_LARGE, "the body is larger than `body_bytes_max`");
-        return Problem::from(error).into_response();
+        return Err(Error::new(REQUEST_TOO_LARGE, "the body is larger than `body_bytes_max`"));
     }
-    next.run(request).await
+    Ok(())
 }
 
 #[cfg(test)]
