@@ -51,4 +51,4 @@ pub enum ExistingLedger {
 }
 
 /// Tables that belong to one database and to no backup of it.
-pub const LEFT_OUT: [&str; 3] = ["onefold_clock", "onefold_migrations", "onefold_room"];
+pub const LEFT_OUT: [&str; 4] = ["onefold_clock", "onefold_leases", "onefold_migrations", "onefold_room"];

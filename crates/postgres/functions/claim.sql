@@ -13,10 +13,16 @@ DECLARE
     v_now bigint := coalesce(p_now, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
 BEGIN
     RETURN QUERY
-    INSERT INTO onefold_operations AS o ({operation.granted})
-    SELECT {operation.granted: r.@ | r.@ + v_now}
-    FROM unnest({operation.granted: p_@}) AS r ({operation.granted})
-    ON CONFLICT (operation_id, kind, tenant) DO NOTHING
-    RETURNING o.tenant, o.kind, o.operation_id, o.created_at;
+    WITH granted AS (
+        INSERT INTO onefold_operations AS o ({operation.granted})
+        SELECT {operation.granted: r.@ | r.@ + v_now}
+        FROM unnest({operation.granted: p_@}) AS r ({operation.granted})
+        ON CONFLICT (operation_id, kind, tenant) DO NOTHING
+        RETURNING o.tenant, o.kind, o.operation_id, o.created_at, o.seq, o.lease_until
+    ), leased AS (
+        INSERT INTO onefold_leases (due_at, seqs)
+        SELECT min(granted.lease_until), array_agg(granted.seq) FROM granted HAVING count(*) > 0
+    )
+    SELECT granted.tenant, granted.kind, granted.operation_id, granted.created_at FROM granted;
 END
 $$;

@@ -130,6 +130,7 @@ async fn put(
         let raise = statement(&RAISE_SEQUENCE.replace(":table", &table)).bind(table);
         raise.execute(&mut *transaction).await.map_err(translate)?;
     }
+    row::query(&sql.find_leases).execute(&mut *transaction).await.map_err(translate)?;
     let marked = row::query(&sql.mark_copy).bind(summary.copied_at.as_micros()).execute(&mut *transaction).await;
     match marked.map_err(translate)?.rows_affected() {
         1 => Ok(()),

@@ -99,13 +99,25 @@ impl Connections {
     /// The same for what is asked once and not tried again: on a connection that has just answered. Others that ended
     /// meanwhile are closed.
     pub(crate) async fn rows_once(&self, query: Query) -> Result<Vec<PgRow>> {
+        self.rows_on(self.take_answering().await?, query).await
+    }
+
+    /// The same for a statement that must find its rows through an index.
+    pub(crate) async fn tuned_rows_once(&self, query: Query) -> Result<Vec<PgRow>> {
+        let mut transaction = Transaction::begin(self.take_answering().await?, TUNED, self.commits.clone()).await?;
+        let rows = query.fetch_all(&mut *transaction).await.map_err(translate)?;
+        transaction.rollback().await.map_err(translate)?;
+        Ok(rows)
+    }
+
+    async fn take_answering(&self) -> Result<PooledConnection> {
         for _ in 0..self.own.pool.options().get_max_connections() {
             let mut used = self.take().await?;
             if used.connection.ping().await.is_ok() {
-                return self.rows_on(used, query).await;
+                return Ok(used);
             }
         }
-        self.rows(query).await
+        self.take().await
     }
 
     async fn rows_on(&self, mut used: PooledConnection, query: Query) -> Result<Vec<PgRow>> {

@@ -62,6 +62,7 @@ pub use transaction::PostgresTx;
 
 use clock::StoreClock;
 use connection::Connections;
+use ledger::prune::PrunePlaces;
 use position::PositionTracker;
 use sql::Sql;
 
@@ -78,6 +79,7 @@ struct Inner {
     /// How far the ledger has come.
     track: PositionTracker,
     granted: Mutex<GrantCache>,
+    prune_places: PrunePlaces,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,
     options: PostgresOptions,

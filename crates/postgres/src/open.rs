@@ -18,6 +18,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgPool};
 use crate::clock::{StoreClock, Time, read_history, write_history};
 use crate::connection::Connections;
 use crate::error::translate;
+use crate::ledger::prune::PrunePlaces;
 use crate::ledger::row;
 use crate::migrate::{self, PostgresMigration};
 use crate::position::{self, PositionTracker};
@@ -132,6 +133,7 @@ impl Postgres {
             track,
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now, history),
             granted: std::sync::Mutex::default(),
+            prune_places: PrunePlaces::default(),
             faults: Arc::clone(&options.faults),
             keyring: Arc::new(keyring),
             address,

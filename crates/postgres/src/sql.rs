@@ -66,6 +66,8 @@ queries! {
     settle = "ledger/settle";
     settle_one = "ledger/settle_one";
     act = "ledger/act";
+    add_leases = "ledger/add_leases";
+    expired_leases = "ledger/expired_leases";
     overdue = "ledger/overdue";
     held = "ledger/held";
     due = "ledger/due";
@@ -114,6 +116,7 @@ queries! {
     lock_clock_history = "installation/lock_clock_history";
     confirm_time = "installation/confirm_time";
     columns = "backup/columns";
+    find_leases = "backup/find_leases";
     mark_copy = "backup/mark_copy";
     in_use = "backup/in_use";
     key_ids_in_use = "installation/key_ids_in_use";
@@ -152,6 +155,7 @@ mod tests {
             for place in sql.match_indices("onefold_").map(|(at, _)| &sql[at..]) {
                 let table = [
                     "operations",
+                    "leases",
                     "attempts",
                     "notes",
                     "incidents",

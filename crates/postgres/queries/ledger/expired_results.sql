@@ -1,6 +1,8 @@
--- Operations of a kind whose result may be dropped; the id stays.
+-- Operations of a kind whose result may be dropped; the id stays. They
+-- are looked for among those created from $3 to $4: what was completed by $2 was created before.
 SELECT {operation}
 FROM onefold_operations
-WHERE kind = $1 AND completed_at IS NOT NULL AND completed_at <= $2
+WHERE kind = $1 AND created_at >= 0 AND created_at BETWEEN $3 AND $4
+    AND completed_at IS NOT NULL AND completed_at <= $2
     AND status = 'COMPLETED' AND result IS NOT NULL AND incident_id IS NULL
-ORDER BY completed_at LIMIT $3
+ORDER BY created_at LIMIT $5

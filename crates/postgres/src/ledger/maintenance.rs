@@ -1,5 +1,6 @@
 //! What time asks for: sweep, reconcile, prune.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use onefold_core::clock::Confirmation;
@@ -17,6 +18,29 @@ use crate::error::translate;
 use crate::ledger::row;
 use crate::ledger::transition::LockedElsewhere;
 
+/// Rows of leases that one look of the sweeper takes: a commit of its own if nothing in them is over.
+const LOOK_AT: i64 = 256;
+
+/// A place in the table of leases, in the order in which they end.
+#[derive(Debug, Clone, Copy)]
+struct LeasePlace {
+    due_at: i64,
+    id: i64,
+}
+
+impl LeasePlace {
+    /// Before every lease.
+    const START: Self = Self { due_at: i64::MIN, id: i64::MIN };
+}
+
+/// What became of a look at leases.
+enum SweepProgress {
+    /// Nothing was moved; there may be more behind this place.
+    LookOn(LeasePlace),
+    /// The slice is over.
+    Done(Swept),
+}
+
 impl LedgerMaintenance for Postgres {
     fn sweep(&self, request: SweepRequest) -> BoxFuture<'_, Result<Swept>> {
         let store = self.clone();
@@ -24,7 +48,7 @@ impl LedgerMaintenance for Postgres {
             // What was swept before its answer was lost is found no more.
             let mut tries = store.tries();
             loop {
-                match Box::pin(store.answered(store.sweep_slice(&request))).await {
+                match Box::pin(store.sweep_slice(&request)).await {
                     Err(error) if tries.again(&error).await => {}
                     ended => return ended,
                 }
@@ -83,6 +107,13 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// These without repetition: an operation that was granted again is in two rows of leases.
+fn once_each(mut keys: Vec<OperationKey>) -> Vec<OperationKey> {
+    let mut seen = HashSet::new();
+    keys.retain(|key| seen.insert(key.clone()));
+    keys
+}
+
 impl Postgres {
     /// The server's time.
     pub(crate) async fn server_time(&self) -> Result<Timestamp> {
@@ -101,32 +132,110 @@ impl Postgres {
     /// One slice. Sweepers of several servers find the same operations, and each takes what no other has locked.
     async fn sweep_slice(&self, request: &SweepRequest) -> Result<Swept> {
         let now = self.server_time().await?;
-        let mut transaction = self.inner.connected.begin().await?;
-        let (reason, keys) = match &request.scope {
-            SweepScope::Overdue => (SweepReason::Expired, self.overdue(&mut transaction, request, now).await?),
-            SweepScope::DeadHolder(holder) => {
-                let query = row::query(&self.inner.sql.held).bind(&**holder).bind(count(request.limit));
-                let rows = query.fetch_all(&mut *transaction).await.map_err(translate)?;
-                (SweepReason::HolderDead, rows.iter().map(row::key).collect::<Result<_>>()?)
-            }
-        };
-        if keys.is_empty() {
-            transaction.rollback().await.map_err(translate)?;
-            return Ok(Swept::default());
+        if let SweepScope::DeadHolder(holder) = &request.scope {
+            return self.answered(self.sweep_held(request, holder)).await;
         }
-        let mut swept = Swept { more: keys.len() >= request.limit, ..Swept::default() };
-        let mut moving = self.lock(&mut transaction, &keys, LockedElsewhere::LeaveOut).await?;
+        let mut place = LeasePlace::START;
+        loop {
+            match self.answered(self.sweep_overdue(request, now, place)).await? {
+                SweepProgress::LookOn(next) => place = next,
+                SweepProgress::Done(swept) => return Ok(swept),
+            }
+        }
+    }
+
+    async fn sweep_held(&self, request: &SweepRequest, holder: &str) -> Result<Swept> {
+        let mut transaction = self.inner.connected.begin().await?;
+        let query = row::query(&self.inner.sql.held).bind(holder.to_owned()).bind(count(request.limit));
+        let rows = query.fetch_all(&mut *transaction).await.map_err(translate)?;
+        let keys = rows.iter().map(row::key).collect::<Result<_>>()?;
+        let swept = self.sweep_keys(&mut transaction, request, SweepReason::HolderDead, &once_each(keys)).await?;
+        transaction.commit().await.map_err(translate)?;
+        // What was found but not moved would only be found again.
+        Ok(Swept { more: rows.len() >= request.limit && swept.total() > 0, ..swept })
+    }
+
+    /// Looks at the leases behind this place, and sweeps what is over and what else is overdue.
+    async fn sweep_overdue(&self, request: &SweepRequest, now: Timestamp, place: LeasePlace) -> Result<SweepProgress> {
+        let mut transaction = self.inner.connected.begin().await?;
+        let (mut keys, next) = self.expired_leases(&mut transaction, request, now, place).await?;
+        if let (true, Some(next)) = (keys.is_empty(), next) {
+            transaction.commit().await.map_err(translate)?;
+            return Ok(SweepProgress::LookOn(next));
+        }
+        let expired = keys.len();
+        let others = self.overdue(&mut transaction, request, now).await?;
+        // Each has half of a slice at least, so that neither keeps the other waiting for ever.
+        let room = request.limit.saturating_sub(others.len()).max(request.limit.div_ceil(2));
+        let more = expired + others.len() >= request.limit || next.is_some();
+        keys.truncate(room);
+        keys.extend(others);
+        keys.truncate(request.limit);
+        let swept = self.sweep_keys(&mut transaction, request, SweepReason::Expired, &keys).await?;
+        if expired > 0 && swept.total() > 0 {
+            // They are out of the table of leases in the same commit.
+            self.expired_leases(&mut transaction, request, now, place).await?;
+        }
+        transaction.commit().await.map_err(translate)?;
+        Ok(match next {
+            // Somebody else moves these: what is behind them does not wait.
+            Some(next) if swept.total() == 0 => SweepProgress::LookOn(next),
+            // What was found but not moved would only be found again.
+            Some(_) | None => SweepProgress::Done(Swept { more: more && swept.total() > 0, ..swept }),
+        })
+    }
+
+    /// Moves these operations as their policies ask, without those that somebody else moves.
+    async fn sweep_keys(
+        &self,
+        connection: &mut PgConnection,
+        request: &SweepRequest,
+        reason: SweepReason,
+        keys: &[OperationKey],
+    ) -> Result<Swept> {
+        let mut swept = Swept::default();
+        if keys.is_empty() {
+            return Ok(swept);
+        }
+        let mut moving = self.lock(connection, keys, LockedElsewhere::LeaveOut).await?;
         for (index, key) in keys.iter().enumerate() {
             let sweep = request.sweep(reason, index, &key.kind);
             if let Some(transition) = moving.entry(key).and_then(|entry| ledger::sweep(entry, &sweep, moving.now)) {
                 swept.count(moving.carry_out(transition));
             }
         }
-        moving.write(&mut transaction, &self.inner.sql).await?;
-        transaction.commit().await.map_err(translate)?;
-        // What was found but not moved would only be found again.
-        swept.more &= swept.total() > 0;
+        moving.write(connection, &self.inner.sql).await?;
         Ok(swept)
+    }
+
+    /// Operations whose lease is over, and the place behind which other leases may be; takes out of the table of leases
+    /// what is not in flight any more.
+    async fn expired_leases(
+        &self,
+        connection: &mut PgConnection,
+        request: &SweepRequest,
+        now: Timestamp,
+        place: LeasePlace,
+    ) -> Result<(Vec<OperationKey>, Option<LeasePlace>)> {
+        let (kinds, slacks): (Vec<&str>, Vec<i64>) =
+            request.kinds.iter().map(|(kind, terms)| (kind.as_str(), micros(terms.clock_slack))).unzip();
+        let query = row::query(&self.inner.sql.expired_leases)
+            .bind(now.as_micros())
+            .bind(place.due_at)
+            .bind(place.id)
+            .bind(LOOK_AT)
+            .bind(count(request.limit))
+            .bind(kinds)
+            .bind(slacks)
+            .bind(micros(request.clock_slack));
+        let (mut keys, mut next) = (Vec::new(), None);
+        for found in query.fetch_all(connection).await.map_err(translate)? {
+            match row::get(&found, "due_at")? {
+                Some(due_at) => next = Some(LeasePlace { due_at, id: row::get(&found, "id")? }),
+                None => keys.push(row::key(&found)?),
+            }
+        }
+        Ok((once_each(keys), next))
     }
 
     async fn overdue(
@@ -135,15 +244,10 @@ impl Postgres {
         request: &SweepRequest,
         now: Timestamp,
     ) -> Result<Vec<OperationKey>> {
-        let (kinds, slacks): (Vec<&str>, Vec<i64>) =
-            request.kinds.iter().map(|(kind, terms)| (kind.as_str(), micros(terms.clock_slack))).unzip();
         let query = row::query(&self.inner.sql.overdue)
             .bind(now.as_micros())
             .bind(now.minus(OVERDUE_FOR).as_micros())
-            .bind(count(request.limit))
-            .bind(kinds)
-            .bind(slacks)
-            .bind(micros(request.clock_slack));
+            .bind(count(request.limit));
         query.fetch_all(connection).await.map_err(translate)?.iter().map(row::key).collect()
     }
 

@@ -1,7 +1,8 @@
 //! Retention: small slices, what is open is never touched, and the archive is written first.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use onefold_core::archive::{Deletion, History};
 use onefold_core::error::DATABASE_UNAVAILABLE;
@@ -95,15 +96,44 @@ impl Postgres {
         let (mut found, sql, now) = (Prunable::default(), &self.inner.sql, request.by.at());
         let mut transaction = self.inner.connected.begin().await?;
         for (kind, retention) in &request.rules {
+            let by = |kept: Option<std::time::Duration>| kept.map(|kept| now.minus(kept));
             let left = request.limit.saturating_sub(found.len());
-            let rule = |kept: Option<std::time::Duration>| kept.map(|kept| now.minus(kept));
-            found.ids.extend(expired(&mut transaction, &sql.expired_ids, kind, rule(retention.id_for), left).await?);
+            let rule = Rule { sql: &sql.expired_ids, what: PrunedPart::Id, kind, by: by(retention.id_for) };
+            found.ids.extend(self.expired(&mut transaction, &rule, request, left).await?);
             let left = request.limit.saturating_sub(found.len());
-            let results =
-                expired(&mut transaction, &sql.expired_results, kind, rule(retention.result_for), left).await?;
+            let rule = Rule { sql: &sql.expired_results, what: PrunedPart::Result, kind, by: by(retention.result_for) };
+            let results = self.expired(&mut transaction, &rule, request, left).await?;
             found.results.extend(results.into_iter().filter(|entry| !entry.forgotten(retention, now)));
         }
         transaction.rollback().await.map_err(translate)?;
+        Ok(found)
+    }
+
+    /// What a rule finds: from where the slice before it stopped to the end, then from the beginning to there. What is
+    /// kept at the beginning is read once a pass and not once a slice, and fewer than were asked for is all there is.
+    async fn expired(
+        &self,
+        connection: &mut PgConnection,
+        rule: &Rule<'_>,
+        request: &PruneRequest,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        let Some(by) = rule.by.filter(|_| limit > 0) else {
+            return Ok(Vec::new());
+        };
+        let place = (rule.kind.clone(), rule.what);
+        let start = if request.dry_run { None } else { self.inner.prune_places.get(&place) };
+        let start = start.filter(|start| *start <= by);
+        let mut found = rule.find(connection, start.unwrap_or_default()..=by, limit).await?;
+        if let (Some(start), true) = (start, found.len() < limit) {
+            let before = Timestamp::default()..=start.minus(std::time::Duration::from_micros(1));
+            let left = limit - found.len();
+            found.extend(rule.find(connection, before, left).await?);
+        }
+        if !request.dry_run {
+            let next = found.last().filter(|_| found.len() >= limit).map(|entry| entry.created_at);
+            self.inner.prune_places.keep(place, next);
+        }
         Ok(found)
     }
 
@@ -150,16 +180,55 @@ fn rows(archived: &Deletion, ids: &[usize]) -> u64 {
     histories.map(|history| (history.attempts.len() + history.notes.len() + history.incidents.len()) as u64).sum()
 }
 
-async fn expired(
-    connection: &mut PgConnection,
-    sql: &SqlStr,
-    kind: &KindName,
-    before: Option<Timestamp>,
-    limit: usize,
-) -> Result<Vec<Entry>> {
-    let Some(before) = before.filter(|_| limit > 0) else {
-        return Ok(Vec::new());
-    };
-    let query = row::query(sql).bind(kind.as_str()).bind(before.as_micros()).bind(count(limit));
-    query.fetch_all(connection).await.map_err(translate)?.iter().map(row::entry).collect()
+/// Which operations of a kind may lose what.
+struct Rule<'a> {
+    sql: &'a SqlStr,
+    what: PrunedPart,
+    kind: &'a KindName,
+    /// What was completed by then; nothing without it.
+    by: Option<Timestamp>,
+}
+
+impl Rule<'_> {
+    /// Those created in this time.
+    async fn find(
+        &self,
+        connection: &mut PgConnection,
+        created: RangeInclusive<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Entry>> {
+        let query = row::query(self.sql)
+            .bind(self.kind.as_str())
+            .bind(self.by.map(Timestamp::as_micros))
+            .bind(created.start().as_micros())
+            .bind(created.end().as_micros())
+            .bind(count(limit));
+        query.fetch_all(connection).await.map_err(translate)?.iter().map(row::entry).collect()
+    }
+}
+
+/// What a rule drops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum PrunedPart {
+    Id,
+    Result,
+}
+
+/// Where the slices of a pass stopped: at which creation.
+#[derive(Default)]
+pub(crate) struct PrunePlaces(Mutex<HashMap<(KindName, PrunedPart), Timestamp>>);
+
+impl PrunePlaces {
+    fn get(&self, rule: &(KindName, PrunedPart)) -> Option<Timestamp> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(rule).copied()
+    }
+
+    /// Remembers a place; the next pass begins at the beginning without one.
+    fn keep(&self, rule: (KindName, PrunedPart), place: Option<Timestamp>) {
+        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match place {
+            Some(place) => places.insert(rule, place),
+            None => places.remove(&rule),
+        };
+    }
 }

@@ -122,7 +122,8 @@ impl Postgres {
     }
 
     async fn counted(&self, sql: &SqlStr) -> Result<Vec<(Category, u64)>> {
-        self.rows(row::query(sql)).await?.iter().map(read_count).collect()
+        let rows = self.answered(self.inner.connected.tuned_rows_once(row::query(sql))).await?;
+        rows.iter().map(read_count).collect()
     }
 
     /// Row, attempts and notes as they were at one time.

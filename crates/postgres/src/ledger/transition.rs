@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use onefold_core::incident::{Incident, IncidentId, SubjectSort};
-use onefold_core::ledger::{AttemptResult, Entry, Note, PastAttempt, Transition};
+use onefold_core::ledger::{AttemptResult, Entry, Note, PastAttempt, Status, Transition};
 use onefold_core::operation::OperationKey;
 use onefold_core::row::incident::IncidentRow;
-use onefold_core::row::{Cell, Column, attempt, incident, note, operation};
+use onefold_core::row::{Cell, Column, KEY, attempt, incident, key_cells, note, operation};
 use onefold_core::{Result, Timestamp};
 use sqlx::{PgConnection, SqlStr};
 
@@ -27,6 +27,8 @@ pub(crate) struct LockedRows {
     /// The server's time, read after the last lock was got.
     pub(crate) now: Timestamp,
     entries: HashMap<OperationKey, Entry>,
+    /// The leases that ran when the rows were locked: the sweeper finds these.
+    leases: HashMap<OperationKey, Timestamp>,
     open: HashMap<OperationKey, Incident>,
     writes: Writes,
 }
@@ -63,8 +65,10 @@ impl Postgres {
         let entries: Vec<Entry> = rows.iter().map(row::entry).collect::<Result<_>>()?;
         let troubled = entries.iter().filter(|entry| entry.incident.is_some()).map(|entry| &entry.key);
         let open = self.open_incidents(connection, troubled.collect()).await?;
+        let running = entries.iter().filter(|entry| entry.status == Status::Started);
+        let leases = running.map(|entry| (entry.key.clone(), entry.lease_until)).collect();
         let entries = entries.into_iter().map(|entry| (entry.key.clone(), entry)).collect();
-        Ok(LockedRows { now, entries, open, writes: Writes::default() })
+        Ok(LockedRows { now, entries, leases, open, writes: Writes::default() })
     }
 
     async fn open_incidents(
@@ -149,9 +153,17 @@ impl LockedRows {
         write_rows(connection, &sql.keep_attempt, &attempt::ALL, &rows).await?;
         let rows: Vec<_> = notes.iter().map(|(key, note)| note::cells(key, note)).collect();
         write_rows(connection, &sql.add_note, &note::ALL, &rows).await?;
-        let rows: Vec<_> =
-            moved.iter().filter_map(|key| self.entries.get(key)).map(operation::updating_cells).collect();
-        write_rows(connection, &sql.update, &operation::UPDATING, &rows).await
+        let moved = || moved.iter().filter_map(|key| self.entries.get(key));
+        let rows: Vec<_> = moved().map(operation::updating_cells).collect();
+        write_rows(connection, &sql.update, &operation::UPDATING, &rows).await?;
+        let leases: Vec<_> = moved().filter(|entry| self.is_new_lease(entry)).map(|entry| key_cells(&entry.key)).collect();
+        write_rows(connection, &sql.add_leases, &KEY, &leases).await
+    }
+
+    /// Whether the sweeper would not find this lease when it ends. It finds one that was only lengthened.
+    fn is_new_lease(&self, entry: &Entry) -> bool {
+        let before = self.leases.get(&entry.key);
+        entry.status == Status::Started && before.is_none_or(|before| entry.lease_until < *before)
     }
 }
 
