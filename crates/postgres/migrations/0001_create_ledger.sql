@@ -54,7 +54,7 @@ CREATE INDEX onefold_operations_created ON onefold_operations (kind, created_at)
 -- What people look for, and what is counted at every scrape.
 CREATE INDEX onefold_operations_business_key ON onefold_operations (business_key) WHERE business_key IS NOT NULL;
 CREATE INDEX onefold_operations_process ON onefold_operations (process_instance_key) WHERE process_instance_key IS NOT NULL;
-CREATE INDEX onefold_operations_unknown ON onefold_operations (kind) WHERE next_ask_at IS NOT NULL OR incident_id IS NOT NULL;
+CREATE INDEX onefold_operations_unknown ON onefold_operations (incident_id) WHERE next_ask_at IS NOT NULL OR incident_id IS NOT NULL;
 
 -- Where the sweeper finds leases: a row for the operations that one commit granted. An operation that is STARTED is in
 -- a row whose `due_at` is not after the end of its lease; rows may name others too, until the sweeper has looked.

@@ -131,6 +131,7 @@ const CONSTRAINTS: &[(&str, &str)] = &[
     ("onefold_operations_seq", "onefold_operations.seq"),
     ("onefold_operations_operation_id_check", "length(CAST(operation_id AS BLOB)) BETWEEN 1 AND 1024"),
     ("onefold_operations_fence_check", "fence > 0"),
+    ("onefold_operations_unknown_check", "onefold_operations_unknown_check"),
     ("onefold_attempts_pkey", "onefold_attempts.tenant"),
     ("onefold_incidents_id_key", "onefold_incidents.id"),
     ("onefold_incidents_one_open", "onefold_incidents.tenant"),

@@ -186,6 +186,40 @@ pub async fn a_prune_takes_slices_and_says_that_there_is_more<H: Harness>() {
     assert_eq!(total, (4, 4), "{slices:?}");
 }
 
+/// What stays open in front keeps nothing behind it from being forgotten, and is found itself when its time is over,
+/// wherever an earlier prune stopped.
+pub async fn what_is_open_in_front_keeps_nothing_behind_it<H: Harness>() {
+    let fixture = StoreFixture::<H>::new().await;
+    let terms = escalates();
+    let mut open = Vec::new();
+    for index in 0..5 {
+        open.push(fixture.grant(&terms, &format!("OPEN-{index}")).await);
+    }
+    for index in 0..9 {
+        fixture.wait(SECOND);
+        done(&fixture, &terms, &format!("DONE-{index}")).await;
+    }
+    fixture.wait(DAY);
+    let some = PruneRequest { limit: 2, ..all_of(&fixture, vec![ids(&terms, DAY)]).await };
+    for slice in 0..3 {
+        let two = Pruned { operations: 2, results: 0, more: true };
+        assert_eq!(pruned(&fixture, some.clone()).await, two, "slice {slice}");
+    }
+    // Recorded late, so the rest of the time goes by for them too.
+    for lease in &open {
+        fixture.record(&terms, lease, proved(b"{\"n\":1}", "doc/1")).await;
+    }
+    let rest = Pruned { operations: 3, ..Pruned::default() };
+    assert_eq!(pruned(&fixture, all_of(&fixture, vec![ids(&terms, DAY)]).await).await, rest);
+    fixture.wait(SECOND);
+    done(&fixture, &terms, "LAST").await;
+    fixture.wait(DAY);
+    let one = PruneRequest { limit: 1, ..all_of(&fixture, vec![ids(&terms, DAY)]).await };
+    assert_eq!(pruned(&fixture, one).await, Pruned { operations: 1, results: 0, more: true });
+    let rest = Pruned { operations: 5, ..Pruned::default() };
+    assert_eq!(pruned(&fixture, all_of(&fixture, vec![ids(&terms, DAY)]).await).await, rest);
+}
+
 /// An archive that remembers the lines it was given, or refuses them.
 #[derive(Clone, Default)]
 struct MemoryArchive {

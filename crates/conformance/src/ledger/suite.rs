@@ -138,6 +138,7 @@ macro_rules! ledger_suite {
                 a_result_is_dropped_and_its_id_stays,
                 a_kind_without_a_rule_is_kept,
                 a_prune_takes_slices_and_says_that_there_is_more,
+                what_is_open_in_front_keeps_nothing_behind_it,
                 the_archive_has_everything_that_was_deleted,
                 the_archive_has_the_results_that_were_dropped,
                 what_is_not_in_the_archive_is_not_deleted,

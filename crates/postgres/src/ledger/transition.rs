@@ -156,7 +156,8 @@ impl LockedRows {
         let moved = || moved.iter().filter_map(|key| self.entries.get(key));
         let rows: Vec<_> = moved().map(operation::updating_cells).collect();
         write_rows(connection, &sql.update, &operation::UPDATING, &rows).await?;
-        let leases: Vec<_> = moved().filter(|entry| self.is_new_lease(entry)).map(|entry| key_cells(&entry.key)).collect();
+        let leases: Vec<_> =
+            moved().filter(|entry| self.is_new_lease(entry)).map(|entry| key_cells(&entry.key)).collect();
         write_rows(connection, &sql.add_leases, &KEY, &leases).await
     }
 

@@ -15,6 +15,8 @@ mod edges;
 mod faults;
 mod fixture;
 mod full;
+mod in_place;
+mod leases;
 mod load;
 mod lost;
 mod once;

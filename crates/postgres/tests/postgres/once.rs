@@ -207,6 +207,7 @@ async fn a_slow_transaction_does_not_hold_up_a_batch_that_happens_to_hold_its_op
             (id, other) => panic!("{id}: {other:?}"),
         }
     }
+    crate::leases::every_lease_is_found(&shop.schema).await;
     slow.commit().await.unwrap();
     let then = claim(&shop.store, claim_of(&shop.store, &terms, "ID-100")).await.unwrap();
     assert!(matches!(then, Claim::Replay(_)), "{then:?}");

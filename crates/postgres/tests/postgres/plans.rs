@@ -127,7 +127,8 @@ async fn plan(connection: &mut PgConnection, sql: &str) -> String {
     let counted = "SELECT cardinality(parameter_types) FROM pg_prepared_statements WHERE name = 'planned'";
     let parameters: i32 = sqlx::query_scalar(counted).fetch_one(&mut *connection).await.unwrap();
     let nulls = vec!["NULL"; usize::try_from(parameters).unwrap()].join(", ");
-    let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE planned({nulls})"));
+    let values = if nulls.is_empty() { nulls } else { format!("({nulls})") };
+    let explain = AssertSqlSafe(format!("EXPLAIN EXECUTE planned{values}"));
     let lines = sqlx::query(explain).persistent(false).fetch_all(&mut *connection).await.unwrap();
     run(connection, "DEALLOCATE planned").await;
     lines.iter().map(|line| line.get::<String, _>(0)).collect::<Vec<_>>().join("\n")
