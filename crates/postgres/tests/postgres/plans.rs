@@ -250,6 +250,11 @@ async fn fifty_thousand_operations_on_a_table_that_nobody_analysed_read_it_never
     let (after, through_index) = scans(&mut connection).await;
     assert!(through_index > 50_000, "{through_index} reads through an index were told");
     assert_eq!(after, before, "{TABLES:?}, {through_index} reads of operations through an index");
+    // An index that is read for anything else than what it was made for reads too much.
+    let misread = "SELECT count(*) FROM pg_stat_user_indexes WHERE relname = 'onefold_operations' AND idx_scan > 0
+        AND indexrelname NOT IN ('onefold_operations_key', 'onefold_operations_seq')";
+    let misread: i64 = sqlx::query_scalar(misread).fetch_one(&mut connection).await.unwrap();
+    assert_eq!(misread, 0, "indexes of maintenance were read");
     let analysed = "SELECT count(*) FROM pg_stat_user_tables WHERE analyze_count + autoanalyze_count > 0";
     let analysed: i64 = sqlx::query_scalar(analysed).fetch_one(&mut connection).await.unwrap();
     assert_eq!(analysed, 0, "nobody analysed a table");
