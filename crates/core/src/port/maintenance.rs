@@ -54,7 +54,7 @@ pub struct Swept {
     pub to_ask: usize,
     /// Entries that a person is asked about.
     pub to_person: usize,
-    /// Whether the limit was reached.
+    /// Whether there may be more to move.
     pub more: bool,
 }
 
