@@ -28,15 +28,34 @@ pub(crate) struct Options {
     pub(crate) only: Vec<String>,
 }
 
-/// Which benchmark to run; without a name they are listed.
+/// What to do with benchmarks, and how.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BenchOptions {
-    pub(crate) name: Option<String>,
+    pub(crate) request: BenchRequest,
     pub(crate) size: Size,
-    /// The store, for a benchmark that runs on either.
-    pub(crate) store: Option<Store>,
     /// Missing services stay missing.
     pub(crate) no_install: bool,
+}
+
+/// Which benchmarks are meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum BenchRequest {
+    List,
+    /// The store is for a benchmark that runs on either.
+    One {
+        name: String,
+        store: Option<Store>,
+    },
+    Report(ReportSource),
+}
+
+/// Where the figures of the report come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReportSource {
+    /// Every benchmark runs now.
+    Runs,
+    /// The last runs that were kept.
+    Kept,
 }
 
 /// What a benchmark that can choose runs on.
@@ -136,22 +155,36 @@ fn suite_name(given: Option<&str>) -> Result<String, String> {
     }
 }
 
+/// The name that is not a benchmark's.
+const REPORT: &str = "report";
+
 fn bench(rest: &[&str]) -> Result<BenchOptions, String> {
-    let mut options = BenchOptions { name: None, size: Size::Measured, store: None, no_install: false };
+    let (mut name, mut on_store, mut source) = (None, None, ReportSource::Runs);
+    let (mut size, mut no_install) = (Size::Measured, false);
     let mut rest = rest.iter();
     while let Some(arg) = rest.next() {
         match *arg {
-            "--smoke" => options.size = Size::Smoke,
-            "--busy" => options.size = Size::Busy,
-            "--no-install" => options.no_install = true,
-            "--store" => options.store = Some(store(rest.next().copied())?),
-            extra if extra.starts_with('-') || options.name.is_some() => {
+            "--smoke" => size = Size::Smoke,
+            "--busy" => size = Size::Busy,
+            "--no-install" => no_install = true,
+            "--kept" => source = ReportSource::Kept,
+            "--store" => on_store = Some(store(rest.next().copied())?),
+            extra if extra.starts_with('-') || name.is_some() => {
                 return Err(unexpected("bench", extra));
             }
-            name => options.name = Some(name.to_owned()),
+            given => name = Some(given),
         }
     }
-    Ok(options)
+    let request = match name {
+        Some(REPORT) if on_store.is_some() => {
+            return Err("the report is of every store: leave `--store` out".to_owned());
+        }
+        Some(REPORT) => BenchRequest::Report(source),
+        _ if source == ReportSource::Kept => return Err("`--kept` is for `cargo xtask bench report`".to_owned()),
+        Some(name) => BenchRequest::One { name: name.to_owned(), store: on_store },
+        None => BenchRequest::List,
+    };
+    Ok(BenchOptions { request, size, no_install })
 }
 
 fn store(given: Option<&str>) -> Result<Store, String> {
@@ -228,9 +261,8 @@ mod tests {
     #[test]
     fn a_benchmark_takes_its_flag_on_either_side_of_its_name() {
         let expected = Action::Bench(BenchOptions {
-            name: Some("replay".to_owned()),
+            request: BenchRequest::One { name: "replay".to_owned(), store: None },
             size: Size::Smoke,
-            store: None,
             no_install: false,
         });
         assert_eq!(parsed("bench replay --smoke").as_ref(), Ok(&expected));
@@ -249,8 +281,21 @@ mod tests {
     #[test]
     fn a_benchmark_takes_its_store() {
         let Ok(Action::Bench(options)) = parsed("bench growth --store postgres") else { panic!("a benchmark") };
-        assert_eq!(options.store, Some(Store::Postgres));
+        let expected = BenchRequest::One { name: "growth".to_owned(), store: Some(Store::Postgres) };
+        assert_eq!(options.request, expected);
         assert!(parsed("bench growth --store oracle").is_err());
+    }
+
+    #[test]
+    fn the_report_is_of_runs_now_or_of_those_that_were_kept() {
+        let request = |line| match parsed(line) {
+            Ok(Action::Bench(options)) => options.request,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(request("bench report --busy"), BenchRequest::Report(ReportSource::Runs));
+        assert_eq!(request("bench report --kept"), BenchRequest::Report(ReportSource::Kept));
+        assert!(parsed("bench replay --kept").is_err());
+        assert!(parsed("bench report --store sqlite").is_err());
     }
 
     #[test]

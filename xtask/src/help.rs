@@ -8,7 +8,7 @@ Usage: cargo xtask COMMAND [OPTIONS]
 Commands:
   test      run the test suites and show how each ended
   ci        everything a change must pass: format, tidy, lints, docs, licences, suites
-  bench     run a benchmark against its peer, or list the benchmarks
+  bench     run a benchmark against its peer, list the benchmarks, or report them all
   services  start, stop and see the real services that tests use
   tidy      check what the compiler cannot: names, file sizes, where SQL lives
   help      this text, or a command's: `cargo xtask help test`
@@ -94,6 +94,7 @@ pub(crate) const BENCH: &str = "\
 cargo xtask bench: run us and the peer in one run, and compare
 
 Usage: cargo xtask bench [NAME] [--smoke | --busy] [--store sqlite|postgres] [--no-install]
+       cargo xtask bench report [--kept] [--smoke | --busy] [--no-install]
 
 Without NAME the benchmarks are listed. The last line of a run is
 `NAME ratio=... ours=... peer=...`; the same figures, with the machine and the
@@ -106,13 +107,20 @@ Options:
   --store NAME  run on this store (growth); the default is sqlite
   --no-install  install no service; a benchmark that needs a missing one fails
 
+  --kept        make the report from the last runs that were kept, without running
+
 A benchmark on PostgreSQL has it up while it runs, as a suite has.
+
+`report` runs every benchmark, one after the other, and writes docs/benchmarks.md
+with its plots in docs/benchmarks/. With `--smoke` or `--busy` the page is not a
+measurement: it says so, and is in target/bench/report.smoke or report.busy.
 
 Examples:
   cargo xtask bench
   cargo xtask bench ledger-sqlite
   cargo xtask bench replay --smoke
   cargo xtask bench growth --store postgres
+  cargo xtask bench report
 ";
 
 pub(crate) const SERVICES: &str = "\

@@ -2,8 +2,8 @@
 //!
 //! Layout: `args` reads the command line and `help` explains it; `step` runs
 //! steps one after the other and `table` shows how they ended; `suites` and
-//! `ci` are the lists of steps; `tidy` holds one file a rule and
-//! `services` one file a service.
+//! `ci` are the lists of steps; `tidy` holds one file a rule, `services` one
+//! file a service, and `bench` runs benchmarks and reports them.
 
 mod args;
 mod bench;
@@ -16,7 +16,6 @@ mod help;
 mod libtest;
 mod openapi;
 mod python;
-mod record;
 mod services;
 mod step;
 mod suites;
@@ -24,10 +23,10 @@ mod table;
 mod targets;
 mod tidy;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use args::{Action, BenchOptions};
+use args::{Action, BenchOptions, BenchRequest};
 
 /// A wrong command line, as most shells and tools report it.
 const USAGE: u8 = 2;
@@ -64,11 +63,17 @@ fn perform(action: Action) -> Result<ExitCode, String> {
         Action::Ci(options) => Ok(step::run_all(&ci::steps(), &step::Context::new(root, options))),
         Action::Services(request) => services::command(&root, &request),
         Action::Tidy => tidy::command(&root),
-        Action::Bench(BenchOptions { name: None, .. }) => bench::list(&root),
-        Action::Bench(BenchOptions { name: Some(name), size, store, no_install }) => {
-            let install = if no_install { services::Install::Never } else { services::Install::Missing };
-            bench::command(&root, &bench::Run { name, size, store }, install)
-        }
+        Action::Bench(options) => bench(&root, options),
+    }
+}
+
+fn bench(root: &Path, options: BenchOptions) -> Result<ExitCode, String> {
+    let BenchOptions { request, size, no_install } = options;
+    let install = if no_install { services::Install::Never } else { services::Install::Missing };
+    match request {
+        BenchRequest::List => bench::list(root),
+        BenchRequest::One { name, store } => bench::one(root, &bench::Run { name, size, store }, install),
+        BenchRequest::Report(source) => bench::report::command(root, source, size, install),
     }
 }
 

@@ -1,16 +1,23 @@
 //! Benchmarks: each a binary of `bench/`, a workspace of its own, that runs us and the peer.
 
+mod catalog;
+mod figures;
+mod page;
+mod plot;
+mod record;
+pub(crate) mod report;
+
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::args::{Size, Store};
 use crate::services::{Install, Service, Session};
-use crate::{USAGE, cargo, record};
+use crate::{USAGE, cargo};
+use figures::Reader;
 
 const MANIFEST: &str = "bench/Cargo.toml";
-
-/// What every benchmark must say in its last line.
-const FIELDS: [&str; 3] = ["ratio", "ours", "peer"];
+/// The peer of the gateway that is written in Rust: not a benchmark, and not built with them.
+const PEER_MANIFEST: &str = "bench/restate-rust/Cargo.toml";
 
 /// One benchmark, as it was asked for.
 pub(crate) struct Run {
@@ -25,14 +32,14 @@ impl Run {
         if self.store == Some(Store::Postgres) || self.name.ends_with("-postgres") { &[Service::Postgres] } else { &[] }
     }
 
-    /// The name that its figures are kept under.
-    pub(crate) fn kept_as(&self) -> String {
-        self.store.map_or_else(|| self.name.clone(), |store| format!("{}-{}", self.name, store.name()))
+    /// The name that its figures are kept under; on the default store it is the benchmark's.
+    fn kept_as(&self) -> String {
+        match self.store {
+            None | Some(Store::Sqlite) => self.name.clone(),
+            Some(Store::Postgres) => format!("{}-{}", self.name, Store::Postgres.name()),
+        }
     }
 }
-
-/// Where a service is.
-type Environment = Vec<(&'static str, String)>;
 
 /// Shows which benchmarks there are.
 pub(crate) fn list(root: &Path) -> Result<ExitCode, String> {
@@ -43,7 +50,7 @@ pub(crate) fn list(root: &Path) -> Result<ExitCode, String> {
 }
 
 /// Runs one by name; what it prints last stays last.
-pub(crate) fn command(root: &Path, asked: &Run, install: Install) -> Result<ExitCode, String> {
+pub(crate) fn one(root: &Path, asked: &Run, install: Install) -> Result<ExitCode, String> {
     let known = names(root)?;
     if !known.contains(&asked.name) {
         let known = known.join(", ");
@@ -51,14 +58,13 @@ pub(crate) fn command(root: &Path, asked: &Run, install: Install) -> Result<Exit
         return Ok(ExitCode::from(USAGE));
     }
     let services = Session::default();
-    services.grant(root, asked.needs(), install)?;
-    let ended = run(root, asked, services.environment());
+    let ended = run(root, asked, &services, install);
     let closed = services.close();
     ended.and(closed).map(|()| ExitCode::SUCCESS)
 }
 
 /// The binaries of `bench/`, by name.
-pub(crate) fn names(root: &Path) -> Result<Vec<String>, String> {
+fn names(root: &Path) -> Result<Vec<String>, String> {
     if !root.join(MANIFEST).is_file() {
         return Err(format!("there is no {MANIFEST}, so there is no benchmark"));
     }
@@ -71,23 +77,23 @@ pub(crate) fn names(root: &Path) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Runs a benchmark, checks its last line and keeps the figures.
-pub(crate) fn run(root: &Path, asked: &Run, environment: Environment) -> Result<(), String> {
-    let mut last = String::new();
-    cargo::stream(invocation(root, asked).envs(environment), |line| {
-        if !line.trim().is_empty() {
-            line.clone_into(&mut last);
-        }
-    })?;
-    let fields = fields(&asked.name, &last)?;
-    record::keep(root, &asked.kept_as(), asked.size, &fields)
+/// Runs a benchmark with what it needs up, checks its last line and keeps the figures.
+fn run(root: &Path, asked: &Run, services: &Session, install: Install) -> Result<(), String> {
+    services.grant(root, asked.needs(), install)?;
+    let environment = services.environment();
+    let mut reader = Reader::new(&asked.name);
+    cargo::stream(invocation(root, asked).envs(environment), |line| reader.line(line))?;
+    record::keep(root, &asked.kept_as(), asked.size, &reader.end()?)
 }
 
-/// Checks every benchmark, in the workspace's own build folder: nearly everything in it is checked already.
+/// Checks every benchmark and the peer that is built apart, in the workspace's own build folder: nearly everything in it is checked already.
 pub(crate) fn compile(root: &Path) -> Result<(), String> {
-    let mut command = cargo::cargo(root);
-    command.args(["check", "--manifest-path", MANIFEST, "--all-targets", "--target-dir"]).arg(root.join("target"));
-    cargo::pass_through(&mut command)
+    for manifest in [MANIFEST, PEER_MANIFEST] {
+        let mut command = cargo::cargo(root);
+        command.args(["check", "--manifest-path", manifest, "--all-targets", "--target-dir"]).arg(root.join("target"));
+        cargo::pass_through(&mut command)?;
+    }
+    Ok(())
 }
 
 fn invocation(root: &Path, asked: &Run) -> Command {
@@ -104,41 +110,9 @@ fn invocation(root: &Path, asked: &Run) -> Command {
     command
 }
 
-/// Reads `NAME ratio=… ours=… peer=…`.
-fn fields(name: &str, line: &str) -> Result<Vec<(String, String)>, String> {
-    let wrong = |what: &str| format!("the last line must be `{name} ratio=… ours=… peer=…`, but {what}: {line:?}");
-    let mut words = line.split_whitespace();
-    if words.next() != Some(name) {
-        return Err(wrong("it does not begin with the name"));
-    }
-    let fields: Vec<(String, String)> =
-        words.filter_map(|word| word.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    for needed in FIELDS {
-        if !fields.iter().any(|(key, value)| key == needed && !value.is_empty()) {
-            return Err(wrong(&format!("it has no {needed}")));
-        }
-    }
-    Ok(fields)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_line_gives_the_figures() {
-        let read = fields("replay", "replay ratio=2.5 ours=500 peer=200").unwrap();
-        assert_eq!(read[0], ("ratio".to_owned(), "2.5".to_owned()));
-        assert_eq!(read.len(), 3);
-    }
-
-    #[test]
-    fn a_last_line_of_another_form_is_refused() {
-        for line in ["", "done", "growth ratio=1 ours=1 peer=1", "replay ratio=1 ours=1", "replay ratio= ours=1 peer=1"]
-        {
-            assert!(fields("replay", line).is_err(), "{line}");
-        }
-    }
 
     #[test]
     fn smoke_is_passed_on() {
@@ -156,5 +130,12 @@ mod tests {
         assert_eq!(args[args.len() - 3..], ["--", "--store", "postgres"]);
         assert_eq!(run.needs(), [Service::Postgres]);
         assert_eq!(run.kept_as(), "growth-postgres");
+    }
+
+    #[test]
+    fn the_default_store_has_the_plain_name() {
+        for store in [None, Some(Store::Sqlite)] {
+            assert_eq!(Run { name: "growth".to_owned(), size: Size::Measured, store }.kept_as(), "growth");
+        }
     }
 }
