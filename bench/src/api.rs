@@ -51,7 +51,7 @@ impl Server {
 
     /// CPU time it has used so far.
     pub fn cpu_time(&self) -> Duration {
-        cpu_time(&self.child.id().to_string())
+        crate::machine::cpu_time(&self.child.id().to_string())
     }
 
     /// A connection that is kept.
@@ -67,15 +67,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// CPU time that a process has used so far, by its number or `self`.
-pub fn cpu_time(process: &str) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("Linux");
-    let fields = stat.rsplit(')').next().unwrap_or_default();
-    // User and system time, in hundredths of a second.
-    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
-    Duration::from_millis(10 * ticks)
 }
 
 /// One connection, one request at a time.

@@ -1,11 +1,12 @@
-//! What the benchmarks share: callers, rounds, medians, and the last line.
+//! What the benchmarks share: sides, rounds, medians, points of curves, and the last line.
 //!
-//! Every benchmark runs us and the peer in one process, round by round in turn, and compares
-//! medians: the machine may be noisy, the ratio is what counts.
+//! Every benchmark runs us and the peer in one run, each in a process of its own, round by round in turn, and
+//! compares medians: the machine may be noisy, the ratio is what counts.
 
 pub mod api;
 pub mod batches;
 pub mod gateway;
+pub mod growth;
 pub mod growth_postgres;
 pub mod load;
 pub mod machine;
@@ -15,6 +16,9 @@ pub mod ours;
 pub mod peer;
 pub mod restate;
 pub mod schemas;
+pub mod side;
+pub mod tasks;
+pub mod turns;
 pub mod upstream;
 
 pub use batches::Batches;
@@ -46,6 +50,11 @@ impl Scale {
     pub fn of(self, operations: usize) -> usize {
         (operations / self.divide_by).max(64)
     }
+
+    /// All of these sizes, or the two least of them.
+    pub fn sizes(self, all: &[usize]) -> &[usize] {
+        if self.divide_by == 1 { all } else { &all[..2] }
+    }
 }
 
 /// Operations a second.
@@ -66,10 +75,20 @@ pub async fn timed<T>(work: impl Future<Output = T>) -> (T, Duration) {
     (done, began.elapsed())
 }
 
+/// A point of a curve, for `cargo xtask bench report`.
+pub fn point(name: &str, series: &str, x: usize, y: f64) {
+    println!("point {name} series={series} x={x} y={y:.1}");
+}
+
 /// The line that ends every benchmark; there is none where the machine got busy meanwhile.
 pub fn last_line(name: &str, ours: f64, peer: f64) {
+    last_line_with(name, ours / peer, ours, peer);
+}
+
+/// The same, where the ratio is not that of the rates.
+pub fn last_line_with(name: &str, ratio: f64, ours: f64, peer: f64) {
     machine::must_be_quiet();
-    println!("{name} ratio={:.2} ours={ours:.0}/s peer={peer:.0}/s", ours / peer);
+    println!("{name} ratio={ratio:.2} ours={ours:.0}/s peer={peer:.0}/s");
 }
 
 /// A rising id, as recommended to callers.

@@ -30,6 +30,15 @@ pub fn must_be_quiet() {
     }
 }
 
+/// CPU time that a process has used so far, by its number or `self`.
+pub fn cpu_time(process: &str) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("Linux");
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    // User and system time, in hundredths of a second.
+    let ticks: u64 = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Duration::from_millis(10 * ticks)
+}
+
 /// The cores' time so far, in hundredths of a second.
 struct Ticks {
     idle: u64,

@@ -1,9 +1,13 @@
 //! The naive pattern on the same schema: one connection behind a mutex, one commit a step, cached statements.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, params};
+
+use crate::rising_id;
+use crate::side::{Slice, Workload};
 
 const FIND: &str = "SELECT * FROM onefold_operations WHERE tenant = ?1 AND kind = ?2 AND operation_id = ?3";
 const INSERT: &str = "INSERT INTO onefold_operations (tenant, kind, operation_id, fingerprint, created_at, status, \
@@ -30,7 +34,7 @@ impl Naive {
     }
 
     /// One operation: two commits.
-    pub fn operation(&self, id: &str) {
+    fn operation(&self, id: &str) {
         self.claim(id);
         self.complete(id);
     }
@@ -60,19 +64,21 @@ impl Naive {
     }
 }
 
-/// Runs `count` operations from this many threads.
-pub fn callers(naive: &Arc<Naive>, callers: usize, count: usize, id: impl Fn(usize) -> String + Send + Sync) {
-    let id = &id;
-    std::thread::scope(|scope| {
-        for caller in 0..callers {
-            let naive = Arc::clone(naive);
-            scope.spawn(move || {
-                let mut number = caller;
-                while number < count {
-                    naive.operation(&id(number));
-                    number += callers;
-                }
-            });
-        }
-    });
+/// Callers as threads, that share it.
+impl Workload for Naive {
+    fn run(&mut self, slice: &Slice) -> Duration {
+        let Slice { callers, operations, prefix } = slice;
+        let naive = &*self;
+        let began = Instant::now();
+        std::thread::scope(|scope| {
+            for caller in 0..*callers {
+                scope.spawn(move || {
+                    for number in (caller..*operations).step_by(*callers) {
+                        naive.operation(&rising_id(prefix, number));
+                    }
+                });
+            }
+        });
+        began.elapsed()
+    }
 }

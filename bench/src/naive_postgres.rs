@@ -2,6 +2,7 @@
 //! Ours tells an operation's story from its row; the naive pattern keeps a table of events for that, written in the
 //! same transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgPoolOptions;
@@ -57,17 +58,17 @@ impl Naive {
     }
 
     /// One operation: two commits.
-    pub async fn operation(&self, id: &str) {
-        let claim = sqlx::query(self.insert.clone()).bind("default").bind("naive.pay").bind(id);
-        self.step(id, "claimed", claim.bind(&[1_u8; 32][..]).bind(&[2_u8; 16][..])).await;
+    pub async fn perform(self: Arc<Self>, id: String) {
+        let claim = sqlx::query(self.insert.clone()).bind("default").bind("naive.pay").bind(&*id);
+        self.step(&id, "claimed", claim.bind(&[1_u8; 32][..]).bind(&[2_u8; 16][..])).await;
         let complete = sqlx::query(self.complete.clone())
             .bind("default")
             .bind("naive.pay")
-            .bind(id)
+            .bind(&*id)
             .bind(&b"\"NTC-991\""[..])
             .bind(&[7_u8; 16][..])
             .bind(2_i64);
-        self.step(id, "completed", complete).await;
+        self.step(&id, "completed", complete).await;
     }
 
     async fn step(&self, id: &str, what: &str, statement: Query) {

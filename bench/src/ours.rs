@@ -24,6 +24,12 @@ impl Ours {
     pub async fn open(path: &Path) -> Self {
         Self::on(Sqlite::open(path, onefold::store::sqlite_options()).await.expect("the file opens"))
     }
+
+    /// Makes our tables in a file, for another who uses them.
+    pub fn make_tables(path: &Path) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+        drop(runtime.block_on(Self::open(path)));
+    }
 }
 
 impl Ours<Postgres> {
@@ -45,9 +51,9 @@ impl<S: Store> Ours<S> {
     }
 
     /// One operation: claimed and completed, both durable.
-    pub async fn operation(&self, id: &str) {
-        let operation = self.kind.operation(OperationId::parse(id).expect("a legal id"));
-        match operation.claim(&request(id), self.ledger.attempt_id()).await.expect("the ledger answers") {
+    pub async fn perform(self: Arc<Self>, id: String) {
+        let operation = self.kind.operation(OperationId::parse(&id).expect("a legal id"));
+        match operation.claim(&request(&id), self.ledger.attempt_id()).await.expect("the ledger answers") {
             ClaimResult::Granted(lease) => {
                 lease.complete(&"NTC-991", None).await.expect("recorded");
             }
@@ -56,9 +62,9 @@ impl<S: Store> Ours<S> {
     }
 
     /// A duplicate: answered from the record.
-    pub async fn duplicate(&self, id: &str) {
-        let operation = self.kind.operation(OperationId::parse(id).expect("a legal id"));
-        match operation.claim(&request(id), self.ledger.attempt_id()).await.expect("the ledger answers") {
+    pub async fn ask_again(self: Arc<Self>, id: String) {
+        let operation = self.kind.operation(OperationId::parse(&id).expect("a legal id"));
+        match operation.claim(&request(&id), self.ledger.attempt_id()).await.expect("the ledger answers") {
             ClaimResult::Replay(_) => {}
             _ => panic!("{id} was not replayed"),
         }
@@ -67,27 +73,4 @@ impl<S: Store> Ours<S> {
 
 fn request(id: &str) -> (&str, u32) {
     (id, 4200)
-}
-
-/// Runs `work` for every number below `count`, shared out over callers that each do one after the other.
-pub async fn callers<F, Fut>(callers: usize, count: usize, work: F)
-where
-    F: Fn(usize) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = ()> + Send + 'static,
-{
-    let work = Arc::new(work);
-    let mut tasks = Vec::with_capacity(callers);
-    for caller in 0..callers {
-        let work = Arc::clone(&work);
-        tasks.push(tokio::spawn(async move {
-            let mut number = caller;
-            while number < count {
-                work(number).await;
-                number += callers;
-            }
-        }));
-    }
-    for task in tasks {
-        task.await.expect("a caller ended");
-    }
 }

@@ -1,6 +1,7 @@
 //! The peer: agent-effects-sqlite doing the same, through its own store trait.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use agent_effects_sqlite::SqliteStore;
@@ -21,8 +22,8 @@ impl Peer {
     }
 
     /// One effect: inserted, leased, started, succeeded.
-    pub async fn operation(&self, id: &str) {
-        let key = EffectKey::new(EffectName::new("bench.pay").expect("a name"), LogicalKey::new(id).expect("a key"));
+    pub async fn perform(self: Arc<Self>, id: String) {
+        let key = EffectKey::new(EffectName::new("bench.pay").expect("a name"), LogicalKey::new(&*id).expect("a key"));
         let new = NewEffect::new(key, EffectKind::IrreversibleWrite, SystemTime::now());
         let inserted = self.store.insert_or_get(new).await.expect("inserted");
         assert!(inserted.inserted, "{id} exists");

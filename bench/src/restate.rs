@@ -1,4 +1,5 @@
-//! Restate, from its own packages: the server with its durable defaults, and a service with one durable step.
+//! Restate, from its own packages: the server with its durable defaults, and a service with one durable step, by its
+//! Rust SDK or by its Node SDK.
 //!
 //! Ingress gets the key, the server logs the invocation (synced), calls the service, logs the result of the
 //! step (synced) and answers: what a gateway with a ledger does.
@@ -16,7 +17,16 @@ use crate::load::Target;
 /// A server that is not up by then does not come up.
 const READY_WITHIN: Duration = Duration::from_mins(2);
 
-/// Restate and its service, running.
+/// What the service is written with.
+#[derive(Debug, Clone, Copy)]
+pub enum Sdk {
+    /// `bench/restate-rust`.
+    Rust,
+    /// `bench/restate/service.mjs`.
+    Node,
+}
+
+/// Restate and its service, running: a process each.
 pub struct Restate {
     server: Child,
     service: Child,
@@ -25,16 +35,16 @@ pub struct Restate {
 
 impl Restate {
     /// Installs what is missing, starts both and makes the service known.
-    pub async fn start(folder: &Path, upstream: &str) -> Self {
+    pub async fn start(sdk: Sdk, folder: &Path, upstream: &str) -> Self {
         let here = installed();
         let ports: Vec<u16> = free_ports(4);
         let local = |port: u16| format!("127.0.0.1:{port}");
-        let service = start_service(&here, ports[0], upstream);
-        let log = std::fs::File::create(folder.join("restate.log")).expect("a file");
+        let service = sdk.start(ports[0], upstream);
+        let log = std::fs::File::create(folder.join(format!("restate-{sdk:?}.log"))).expect("a file");
         let server = Command::new(binary(&here))
             .args(["--no-logo", "--listen-mode", "tcp", "--bind-ip", "127.0.0.1", "--log-filter", "warn"])
             .args(["--bind-port", &ports[1].to_string(), "--base-dir"])
-            .arg(folder.join("restate"))
+            .arg(folder.join(format!("restate-{sdk:?}")))
             .env("RESTATE_INGRESS__BIND_ADDRESS", local(ports[2]))
             .env("RESTATE_ADMIN__BIND_ADDRESS", local(ports[3]))
             .env("RESTATE_DISABLE_TELEMETRY", "true")
@@ -52,11 +62,6 @@ impl Restate {
     /// Where its callers go.
     pub fn target(&self) -> Target {
         Target { address: self.ingress.clone(), path: "/pay/pay" }
-    }
-
-    /// CPU time that server and service have used so far.
-    pub fn cpu_time(&self) -> Duration {
-        crate::api::cpu_time(&self.server.id().to_string()) + crate::api::cpu_time(&self.service.id().to_string())
     }
 }
 
@@ -88,23 +93,42 @@ fn binary(here: &Path) -> PathBuf {
     here.join(format!("node_modules/@restatedev/restate-server-{system}-{arch}/bin/restate-server"))
 }
 
-fn start_service(here: &Path, port: u16, upstream: &str) -> Child {
-    let mut child = Command::new("node")
-        .args(["service.mjs", &port.to_string(), &format!("http://{upstream}/pay")])
-        .current_dir(here)
-        .env("NODE_ENV", "production")
-        .env("RESTATE_LOGGING", "ERROR")
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("node is needed: install Node 20 or later");
-    let stdout = child.stdout.as_mut().expect("a pipe");
-    let mut line = String::new();
-    while line.trim() != "ready" {
-        line.clear();
-        let read = std::io::BufReader::new(&mut *stdout).read_line(&mut line).expect("the service says it is ready");
-        assert!(read > 0, "the service did not start");
+impl Sdk {
+    /// The service, once it says that it is ready.
+    fn start(self, port: u16, upstream: &str) -> Child {
+        let mut command = match self {
+            Self::Rust => rust_service(),
+            Self::Node => node_service(),
+        };
+        let mut child = command
+            .args([&port.to_string(), &format!("http://{upstream}/pay")])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
+        let mut lines = std::io::BufReader::new(child.stdout.as_mut().expect("a pipe")).lines();
+        let ready = lines.any(|line| line.expect("a pipe").trim() == "ready");
+        assert!(ready, "the service did not start: {self:?}");
+        child
     }
-    child
+}
+
+/// Built apart from the benchmarks, which do not depend on a peer's crates.
+fn rust_service() -> Command {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("restate-rust/Cargo.toml");
+    let cargo = || Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let built = cargo().args(["build", "--quiet", "--release", "--manifest-path"]).arg(&manifest).status();
+    assert!(built.expect("cargo is needed").success(), "the service with the Rust SDK cannot be built");
+    let mut service = cargo();
+    // Cargo becomes the service, which keeps its process.
+    service.args(["run", "--quiet", "--release", "--manifest-path"]).arg(manifest).arg("--");
+    service
+}
+
+fn node_service() -> Command {
+    let mut service = Command::new("node");
+    service.arg("service.mjs").current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("restate"));
+    service.env("NODE_ENV", "production").env("RESTATE_LOGGING", "ERROR");
+    service
 }
 
 /// Ports that nobody listens on, all at once so that they differ.

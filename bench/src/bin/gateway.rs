@@ -1,14 +1,15 @@
 //! Requests with fresh keys at 64 connections: straight to a trivial upstream, through our gateway with the
-//! embedded ledger, and through Restate with one durable step. Then the same keys again.
+//! embedded ledger, and through Restate with one durable step, by its Rust SDK and by its Node SDK. Then the same keys
+//! again. All of them are processes of their own; the connections are in this one.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use onefold_bench::gateway::{Gateway, serve_if_asked};
 use onefold_bench::load::{Keys, Round, Target, load};
-use onefold_bench::restate::Restate;
+use onefold_bench::restate::{Restate, Sdk};
 use onefold_bench::upstream::{Upstream, answer_if_asked};
-use onefold_bench::{Scale, last_line, median};
+use onefold_bench::{Scale, last_line, median, point};
 
 const CALLERS: usize = 64;
 /// How long one side is called in one round.
@@ -51,7 +52,7 @@ impl Side {
 
     fn keep(&mut self, round: &mut Round) {
         let (rate, p50, p99) = (round.rate(), round.percentile(0.50), round.percentile(0.99));
-        println!("  {:9} {rate:.0}/s, p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)", self.name, round.count());
+        println!("  {:12} {rate:.0}/s, p50 {p50:.2} ms, p99 {p99:.2} ms ({} requests)", self.name, round.count());
         self.rates.push(rate);
         self.p50.push(p50);
         self.p99.push(p99);
@@ -68,41 +69,63 @@ impl Side {
     fn p99(&self) -> f64 {
         median(self.p99.clone())
     }
+
+    /// Requests with known keys a second.
+    fn replays(&self) -> f64 {
+        median(self.again.clone())
+    }
 }
 
 async fn compare(scale: Scale) {
     let folder = tempfile::tempdir_in(".").expect("a folder on the disk");
     let upstream = Upstream::start();
     let gateway = Gateway::start(folder.path(), &upstream.address);
-    let restate = Restate::start(folder.path(), &upstream.address).await;
+    let rust = Restate::start(Sdk::Rust, folder.path(), &upstream.address).await;
+    let node = Restate::start(Sdk::Node, folder.path(), &upstream.address).await;
     let straight = Target { address: upstream.address.clone(), path: "/pay" };
-    let mut straight = Side::new("straight", straight);
-    let mut ours = Side::new("gateway", gateway.target());
-    let mut peer = Side::new("restate", restate.target());
+    let mut sides = [
+        Side::new("straight", straight),
+        Side::new("ours", gateway.target()),
+        Side::new("restate-rust", rust.target()),
+        Side::new("restate-node", node.target()),
+    ];
     let lasts = LASTS / u32::try_from(scale.divide_by).expect("a small number");
     // A peer that compiles itself while it runs gets the time to do so.
-    for side in [&straight, &ours, &peer] {
+    for side in &sides {
         load(&side.target, CALLERS, lasts / 2, Keys::Fresh).await;
     }
     for round in 0..scale.rounds {
         println!("round {}:", round + 1);
-        straight.round(lasts, false).await;
-        ours.round(lasts, true).await;
-        peer.round(lasts, true).await;
+        for (place, side) in sides.iter_mut().enumerate() {
+            // The upstream itself remembers no keys.
+            side.round(lasts, place > 0).await;
+        }
     }
-    for side in [&straight, &ours, &peer] {
-        println!("{:9} {:.0}/s, p50 {:.2} ms, p99 {:.2} ms", side.name, side.rate(), side.p50(), side.p99());
+    drop((gateway, rust, node));
+    show(&sides);
+}
+
+fn show(sides: &[Side; 4]) {
+    let [straight, ours, rust, node] = sides;
+    for side in sides {
+        println!("{:12} {:.0}/s, p50 {:.2} ms, p99 {:.2} ms", side.name, side.rate(), side.p50(), side.p99());
     }
-    println!(
-        "the gateway adds p50 {:.2} ms, p99 {:.2} ms; Restate adds p50 {:.2} ms, p99 {:.2} ms",
-        ours.p50() - straight.p50(),
-        ours.p99() - straight.p99(),
-        peer.p50() - straight.p50(),
-        peer.p99() - straight.p99(),
-    );
-    let (replays, theirs) = (median(ours.again), median(peer.again));
-    println!("replays: gateway {replays:.0}/s, restate {theirs:.0}/s, ratio {:.2}", replays / theirs);
-    // Below one is quicker.
-    println!("p50 ratio {:.2} (ours / restate)", median(ours.p50) / median(peer.p50));
-    last_line("gateway", median(ours.rates), median(peer.rates));
+    for side in [ours, rust, node] {
+        let (p50, p99) = (side.p50() - straight.p50(), side.p99() - straight.p99());
+        println!(
+            "{:12} adds p50 {p50:.2} ms, p99 {p99:.2} ms to the upstream, replays {:.0}/s",
+            side.name,
+            side.replays()
+        );
+    }
+    for peer in [rust, node] {
+        // Below one is quicker.
+        let (p50, replays) = (ours.p50() / peer.p50(), ours.replays() / peer.replays());
+        println!("ours against {}: {p50:.2} times its p50, {replays:.2} times its replays", peer.name);
+    }
+    for side in sides {
+        point("gateway", side.name, CALLERS, side.rate());
+    }
+    println!("with the Node SDK the ratio is {:.2} ({:.0}/s)", ours.rate() / node.rate(), node.rate());
+    last_line("gateway", ours.rate(), rust.rate());
 }

@@ -1,118 +1,99 @@
 //! Claim and complete on PostgreSQL: us, and insert and update, with a timeline and without, on one server in one run.
 //! The last line compares with the pattern that keeps no timeline.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use onefold::store::Postgres;
 use onefold_bench::naive_postgres::{Naive, Story};
-use onefold_bench::ours::{Ours, callers};
-use onefold_bench::schemas::Schemas;
-use onefold_bench::{Batches, Scale, last_line, median, rate, rising_id, timed};
+use onefold_bench::ours::Ours;
+use onefold_bench::schemas::{Schemas, show_version, url};
+use onefold_bench::side::{self, Side};
+use onefold_bench::tasks::Tasks;
+use onefold_bench::turns::{Rates, Row};
+use onefold_bench::{Batches, Scale, last_line, point, rising_id};
 
-/// Callers, operations of ours, operations of the naive pattern.
-const TABLE: [(usize, usize, usize); 3] = [(1, 300, 300), (64, 12_000, 2_000), (256, 24_000, 2_000)];
+const NAME: &str = "ledger-postgres";
+/// Operations of ours, of the naive pattern with a timeline, and of the same without one.
+const TABLE: [Row<3>; 5] = [
+    Row { callers: 1, operations: [300, 300, 300] },
+    Row { callers: 4, operations: [1_200, 800, 800] },
+    Row { callers: 16, operations: [4_000, 1_500, 1_500] },
+    Row { callers: HEADLINE, operations: [12_000, 2_000, 2_000] },
+    Row { callers: 256, operations: [24_000, 2_000, 2_000] },
+];
+/// The callers of the last line.
+const HEADLINE: usize = 64;
 /// Connections of the naive pattern: with 10 it is slower, with 64 no faster.
 const NAIVE_CONNECTIONS: u32 = 32;
-/// Turns that each round is cut into.
-const SLICES: usize = 5;
-const SCHEMAS: [&str; 3] = ["bench_ours", "bench_naive", "bench_untold"];
+/// The sides, which are also the names of their schemas.
+const SIDES: [&str; 3] = ["bench_ours", "bench_naive", "bench_untold"];
 
-static RUN: AtomicU64 = AtomicU64::new(0);
-
-/// Operations a second, round by round.
-#[derive(Default, Clone)]
-struct Rates {
-    ours: Vec<f64>,
-    naive: Vec<f64>,
-    untold: Vec<f64>,
+fn main() {
+    match side::asked() {
+        Some(args) => serve(&args),
+        None => {
+            let scale = Scale::from_args();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a thread");
+            runtime.block_on(compare(scale));
+        }
+    }
 }
 
-struct Sides {
-    ours: Arc<Ours<Postgres>>,
-    naive: Arc<Naive>,
-    untold: Arc<Naive>,
-    batches: Batches,
-}
-
-#[tokio::main]
-async fn main() {
-    let scale = Scale::from_args();
-    let batches = Batches::install();
-    let url = std::env::var("ONEFOLD_TEST_POSTGRES").expect("run `cargo xtask bench ledger-postgres`");
-    let schemas = Schemas::fresh(&url, &SCHEMAS).await;
-    let [ours, naive, untold] = SCHEMAS;
-    drop(Ours::open_schema(&url, naive).await);
-    drop(Ours::open_schema(&url, untold).await);
-    let sides = Sides {
-        ours: Arc::new(Ours::open_schema(&url, ours).await),
-        naive: Arc::new(Naive::open(&url, naive, NAIVE_CONNECTIONS, Story::Told).await),
-        untold: Arc::new(Naive::open(&url, untold, NAIVE_CONNECTIONS, Story::Untold).await),
-        batches,
+/// Becomes one side, on a schema of its own.
+fn serve(args: &[String]) {
+    let [side] = args else { panic!("a side: {args:?}") };
+    let url = url();
+    let naive = |story| {
+        let url = url.clone();
+        async move {
+            drop(Ours::open_schema(&url, side).await);
+            Naive::open(&url, side, NAIVE_CONNECTIONS, story).await
+        }
     };
-    let mut rates: [Rates; 3] = Default::default();
-    for round in 0..scale.rounds {
+    match side.as_str() {
+        "bench_ours" => {
+            let batches = Batches::install();
+            side::serve(Tasks::open(Ours::open_schema(&url, side), rising_id, Ours::perform).noting(batches));
+        }
+        "bench_naive" => side::serve(Tasks::open(naive(Story::Told), rising_id, Naive::perform)),
+        "bench_untold" => side::serve(Tasks::open(naive(Story::Untold), rising_id, Naive::perform)),
+        other => panic!("there is no side {other}"),
+    }
+}
+
+async fn compare(scale: Scale) {
+    let url = url();
+    show_version(&url).await;
+    let schemas = Schemas::fresh(&url, &SIDES).await;
+    let mut sides = SIDES.map(|side| Side::start(&[side]));
+    let mut rates: [Rates<3>; TABLE.len()] = Default::default();
+    for round in 1..=scale.rounds {
         for (row, rates) in TABLE.into_iter().zip(&mut rates) {
-            measure(&sides, row, rates, scale).await;
+            let [ours, naive, untold] = rates.round(&mut sides, row, scale);
             println!(
-                "round {} · {} callers: ours {:.0}/s ({}), naive {:.0}/s, naive without a timeline {:.0}/s",
-                round + 1,
-                row.0,
-                rates.ours[round],
-                sides.batches.take(),
-                rates.naive[round],
-                rates.untold[round]
+                "round {round} · {} callers: ours {ours:.0}/s ({}), naive {naive:.0}/s, naive without a timeline {untold:.0}/s",
+                row.callers,
+                sides[0].note(),
             );
         }
     }
-    let medians = rates.map(|rates| [median(rates.ours), median(rates.naive), median(rates.untold)]);
-    for ((count, _, _), [ours, naive, untold]) in TABLE.into_iter().zip(medians) {
+    drop(sides);
+    schemas.drop().await;
+    show(&rates.map(|rates| rates.medians()));
+}
+
+fn show(medians: &[[f64; 3]]) {
+    let table = || TABLE.into_iter().zip(medians);
+    for (Row { callers, .. }, [ours, naive, untold]) in table() {
         println!(
-            "{count:>4} callers: {:.2} times insert and update with a timeline ({ours:.0}/s against {naive:.0}/s), \
+            "{callers:>4} callers: {:.2} times insert and update with a timeline ({ours:.0}/s against {naive:.0}/s), \
              {:.2} times the same without one ({untold:.0}/s)",
             ours / naive,
             ours / untold
         );
     }
-    schemas.drop().await;
-    let [_, [ours, _, untold], _] = medians;
-    last_line("ledger-postgres", ours, untold);
-}
-
-/// One round, in small turns: what the disk does to one side it soon does to the others.
-async fn measure(
-    sides: &Sides,
-    (count, our_operations, operations): (usize, usize, usize),
-    rates: &mut Rates,
-    scale: Scale,
-) {
-    let (our_slice, slice) = (scale.of(our_operations / SLICES), scale.of(operations / SLICES));
-    let mut seconds = [0.0; 3];
-    sides.batches.take();
-    for _ in 0..SLICES {
-        seconds[0] += our_slice as f64 / run_ours(&sides.ours, count, our_slice).await;
-        seconds[1] += slice as f64 / run_naive(&sides.naive, count, slice).await;
-        seconds[2] += slice as f64 / run_naive(&sides.untold, count, slice).await;
+    for (Row { callers, .. }, [ours, naive, untold]) in table() {
+        point(NAME, "ours", callers, *ours);
+        point(NAME, "one-commit-per-step", callers, *untold);
+        point(NAME, "one-commit-per-step-with-timeline", callers, *naive);
     }
-    rates.ours.push((our_slice * SLICES) as f64 / seconds[0]);
-    rates.naive.push((slice * SLICES) as f64 / seconds[1]);
-    rates.untold.push((slice * SLICES) as f64 / seconds[2]);
-}
-
-async fn run_ours(ours: &Arc<Ours<Postgres>>, count: usize, operations: usize) -> f64 {
-    let (shared, run) = (Arc::clone(ours), RUN.fetch_add(1, Ordering::Relaxed));
-    let work = move |number| {
-        let (ours, id) = (Arc::clone(&shared), rising_id(&format!("r{run:06}"), number));
-        async move { ours.operation(&id).await }
-    };
-    rate(operations, timed(callers(count, operations, work)).await.1)
-}
-
-async fn run_naive(naive: &Arc<Naive>, count: usize, operations: usize) -> f64 {
-    let (shared, run) = (Arc::clone(naive), RUN.fetch_add(1, Ordering::Relaxed));
-    let work = move |number| {
-        let (naive, id) = (Arc::clone(&shared), rising_id(&format!("r{run:06}"), number));
-        async move { naive.operation(&id).await }
-    };
-    rate(operations, timed(callers(count, operations, work)).await.1)
+    let (_, &[ours, _, untold]) = table().find(|(row, _)| row.callers == HEADLINE).expect("a row of the table");
+    last_line(NAME, ours, untold);
 }
