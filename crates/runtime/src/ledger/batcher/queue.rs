@@ -1,7 +1,7 @@
 //! Steps on their way to the store. The receiver says how many are worth waking up for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc};
@@ -53,7 +53,8 @@ impl StepSender {
 
     fn tell(&self) {
         // After the step was put in, as the receiver looks after it has said how many it wants: one of both sees the other.
-        if self.waiting() >= self.enough.count.load(Ordering::SeqCst) {
+        fence(Ordering::SeqCst);
+        if self.waiting() >= self.enough.count.load(Ordering::Relaxed) {
             self.enough.reached.notify_one();
         }
     }
@@ -94,7 +95,8 @@ impl StepReceiver {
 
     /// Waits until so many steps wait. It may not end where senders go away meanwhile.
     pub(super) async fn reaches(&self, count: usize) {
-        self.enough.count.store(count, Ordering::SeqCst);
+        self.enough.count.store(count, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
         while self.len() < count {
             self.enough.reached.notified().await;
         }
