@@ -22,16 +22,17 @@ use crate::position::{data_version, wal_path};
 pub(crate) struct LogSync {
     shared: Arc<Shared>,
     /// Changes when other connections commit: what they wrote may not be durable when it is read here.
-    others: AtomicI64,
+    data_version: AtomicI64,
 }
 
 struct Shared {
-    sync: Box<Sync>,
+    sync: Box<SyncFile>,
     progress: Mutex<Progress>,
     changed: Condvar,
 }
 
-type Sync = dyn Fn() -> io::Result<()> + Send + std::marker::Sync;
+/// Brings what was written to the disk.
+type SyncFile = dyn Fn() -> io::Result<()> + Send + Sync;
 
 /// How far the log has come, in commits that were not synced when they were made.
 #[derive(Default)]
@@ -45,16 +46,16 @@ struct Progress {
 }
 
 /// A connection whose commits do not wait for the disk. The next user of the connection relies on commits that do.
-struct Relaxed<'c> {
+struct UnsyncedCommits<'c> {
     connection: &'c Connection,
     shared: &'c Shared,
 }
 
-impl<'c> Relaxed<'c> {
+impl<'c> UnsyncedCommits<'c> {
     fn begin(connection: &'c Connection, shared: &'c Shared) -> Result<Self> {
-        let relaxed = Self { connection, shared };
-        relaxed.set("NORMAL")?;
-        Ok(relaxed)
+        let unsynced = Self { connection, shared };
+        unsynced.set("NORMAL")?;
+        Ok(unsynced)
     }
 
     fn set(&self, level: &str) -> Result<()> {
@@ -62,7 +63,7 @@ impl<'c> Relaxed<'c> {
     }
 }
 
-impl Drop for Relaxed<'_> {
+impl Drop for UnsyncedCommits<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.set("FULL") {
             self.shared.fail(&error);
@@ -84,14 +85,14 @@ impl LogSync {
         Self::start(Box::new(sync), data_version(writer)?)
     }
 
-    fn start(sync: Box<Sync>, data_version: i64) -> Result<Self> {
+    fn start(sync: Box<SyncFile>, data_version: i64) -> Result<Self> {
         let shared = Arc::new(Shared { sync, progress: Mutex::default(), changed: Condvar::new() });
         let syncing = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("onefold-log".to_owned())
             .spawn(move || syncing.serve())
             .map_err(|cause| Error::new(UNEXPECTED, "the system cannot start a thread").caused_by(cause))?;
-        Ok(Self { shared, others: AtomicI64::new(data_version) })
+        Ok(Self { shared, data_version: AtomicI64::new(data_version) })
     }
 
     /// Refuses once a sync has failed.
@@ -107,14 +108,14 @@ impl LogSync {
 
     /// Runs `work`, whose commit does not wait for the disk.
     pub(crate) fn without_waiting<T>(&self, connection: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _relaxed = Relaxed::begin(connection, &self.shared)?;
+        let _unsynced = UnsyncedCommits::begin(connection, &self.shared)?;
         work()
     }
 
     /// Whether other connections have committed since the last call: their process may not have synced it yet.
     pub(crate) fn others_wrote(&self, connection: &Connection) -> Result<bool> {
         let present = data_version(connection)?;
-        Ok(self.others.swap(present, Ordering::Relaxed) != present)
+        Ok(self.data_version.swap(present, Ordering::Relaxed) != present)
     }
 
     /// There is something in the log that is not synced.

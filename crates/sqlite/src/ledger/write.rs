@@ -33,7 +33,7 @@ impl LedgerWrite for Sqlite {
         })
     }
 
-    /// One batch is written while the log of the last is on its way to the disk.
+    /// One batch is written while the log of the last is on its way to the disk; a slow disk takes several at once.
     fn batches_in_flight_max(&self) -> usize {
         4
     }

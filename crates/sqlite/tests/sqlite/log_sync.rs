@@ -1,7 +1,7 @@
 //! A batch is synced while the next one is written, and nobody hears of it before.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex};
 
 use onefold_conformance::fixture::key;
@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::fixture::{Folder, open, options};
 use crate::shared::claim;
+use crate::wal::wal_of;
 
 /// Claims in one commit: enough for the sync to come behind it.
 const BATCH: usize = 8;
@@ -129,12 +130,6 @@ impl Faults for PowerLoss {
             self.seen.lock().unwrap().push((std::fs::read(wal_of(&self.path)).unwrap(), acknowledged));
         }
     }
-}
-
-fn wal_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    PathBuf::from(name)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

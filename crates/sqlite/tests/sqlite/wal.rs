@@ -17,7 +17,7 @@ const ACKNOWLEDGED: usize = 12;
 const WAL_HEADER: usize = 32;
 const FRAME: usize = 24 + 4096;
 
-fn wal_of(path: &Path) -> PathBuf {
+pub(crate) fn wal_of(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     PathBuf::from(name)
