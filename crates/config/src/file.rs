@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use onefold_core::error::DECLARATION_INVALID;
+use onefold_core::event::{CompiledContract, EventContracts};
+use onefold_core::outbox::EventPattern;
 use onefold_core::{Error, Result};
 use serde::Deserialize;
 
 use crate::{
-    DeclaredKind, DependencyDeclaration, GatewayDeclaration, KindDeclaration, Mistake, NotifyDeclaration,
-    RouteDeclaration, SourceText, suggestion,
+    BrokerDeclaration, BrokerSort, CheckedRelay, DeclaredKind, DependencyDeclaration, EventDeclaration,
+    GatewayDeclaration, KindDeclaration, Mistake, NotifyDeclaration, RelayDeclaration, RouteDeclaration, SourceText,
+    suggestion,
 };
 
 #[derive(Deserialize)]
@@ -124,6 +127,141 @@ pub fn gateway<T>(file: &str, text: &str, read: impl FnOnce(GatewayDeclaration) 
     let Gateway { gateway } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
     let made = gateway.check().and_then(|()| read(gateway.in_folder(folder(file))));
     made.map_err(|mistake| place.mistake(&["gateway"], "[gateway]", &mistake))
+}
+
+#[derive(Deserialize)]
+struct Brokers {
+    #[serde(default)]
+    broker: BTreeMap<String, BrokerDeclaration>,
+}
+
+/// The brokers that `text` declares, by name; `file` is named in every error.
+pub fn brokers(file: &str, text: &str) -> Result<BTreeMap<String, BrokerDeclaration>> {
+    let place = SourceText::new(file, text);
+    let Brokers { broker } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
+    let mut brokers = BTreeMap::new();
+    for (name, declared) in broker {
+        let who = format!("broker {name:?}");
+        declared.check().map_err(|mistake| place.mistake(&["broker", &name], &who, &mistake))?;
+        brokers.insert(name, declared.in_folder(folder(file)));
+    }
+    Ok(brokers)
+}
+
+#[derive(Deserialize)]
+struct Events {
+    #[serde(default)]
+    event: Vec<EventDeclaration>,
+}
+
+/// The contracts that `text` declares; `read` reads the file of a schema, and `file` is named in every error.
+///
+/// ```
+/// let text = r#"
+/// [[event]]
+/// type = "case.submitted"
+/// aggregate = "case"
+/// owner = "case team"
+/// ordering_key = "caseId"
+/// versions = { 1 = { type = "object" } }
+/// "#;
+/// let error = onefold_config::events("onefold.toml", text, |_| unreachable!()).unwrap_err();
+/// assert!(error.detail().starts_with("onefold.toml:6:16: event \"case.submitted\""));
+/// ```
+pub fn events(file: &str, text: &str, read: impl Fn(&Path) -> Result<String>) -> Result<EventContracts> {
+    let place = SourceText::new(file, text);
+    let Events { event } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
+    let mut contracts: Vec<CompiledContract> = Vec::new();
+    for (at, declared) in event.into_iter().enumerate() {
+        let (at, who) = (at.to_string(), format!("event {:?}", declared.r#type));
+        let checked = declared.in_folder(folder(file)).check(&read).and_then(|contract| {
+            let twice = contracts.iter().any(|other| other.event_type() == contract.event_type());
+            if twice {
+                let error = Error::new(DECLARATION_INVALID, "the type is declared twice");
+                return Err(Mistake::value("type", error.hint("put its versions into one [[event]]")));
+            }
+            Ok(contract)
+        });
+        contracts.push(checked.map_err(|mistake| place.mistake(&["event", &at], &who, &mistake))?);
+    }
+    EventContracts::new(contracts)
+}
+
+#[derive(Deserialize)]
+struct Relays {
+    #[serde(default)]
+    relay: Vec<RelayDeclaration>,
+}
+
+/// The relays that `text` declares, for the events that it knows contracts of; `file` is named in every error.
+pub fn relays(file: &str, text: &str, contracts: &EventContracts) -> Result<Vec<CheckedRelay>> {
+    let place = SourceText::new(file, text);
+    let Relays { relay } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
+    let brokers = brokers(file, text)?;
+    let mut relays: Vec<CheckedRelay> = Vec::new();
+    for (at, declared) in relay.into_iter().enumerate() {
+        let (at, who) = (at.to_string(), format!("relay {:?}", declared.name));
+        let declared = declared.in_folder(folder(file));
+        let checked = declared.check().and_then(|relay| {
+            known_types(&declared, contracts)?;
+            known_broker(&relay, &brokers)?;
+            only_one(&relay, &relays)?;
+            Ok(relay)
+        });
+        relays.push(checked.map_err(|mistake| place.mistake(&["relay", &at], &who, &mistake))?);
+    }
+    Ok(relays)
+}
+
+/// Refuses a pattern that no declared type matches. Where no type is declared, none is unknown.
+fn known_types(relay: &RelayDeclaration, contracts: &EventContracts) -> Result<(), Mistake> {
+    for (at, text) in relay.events.iter().enumerate() {
+        let pattern = EventPattern::parse(text).map_err(|error| Mistake::value(format!("events.{at}"), error))?;
+        if contracts.is_empty() || contracts.iter().any(|contract| pattern.matches(contract.event_type())) {
+            continue;
+        }
+        let hint = match suggestion(text, contracts.iter().map(|contract| contract.event_type().as_str())) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "declare the type as [[event]]".to_owned(),
+        };
+        let error =
+            Error::new(DECLARATION_INVALID, format!("no event type is declared that {text:?} matches")).hint(hint);
+        return Err(Mistake::value(format!("events.{at}"), error));
+    }
+    Ok(())
+}
+
+fn known_broker(relay: &CheckedRelay, brokers: &BTreeMap<String, BrokerDeclaration>) -> Result<(), Mistake> {
+    let Some((broker, sort)) = relay.target.broker() else { return Ok(()) };
+    let (place, address) = match sort {
+        BrokerSort::Kafka => ("a topic", "kafka = [\"HOST:9092\"]"),
+        BrokerSort::RabbitMq => ("an exchange", "rabbitmq = \"amqps://HOST\""),
+        BrokerSort::Nats => ("a subject", "nats = [\"nats://HOST:4222\"]"),
+    };
+    match brokers.get(broker) {
+        Some(declared) if declared.sort()? == sort => return Ok(()),
+        Some(_) => {
+            let what = format!("[broker.{broker}] has no such place as {place}");
+            let hint = "write topic for Kafka, exchange and routing_key for RabbitMQ, subject for NATS";
+            return Err(Mistake::wrong("to", what, hint));
+        }
+        None => {}
+    }
+    let hint = match suggestion(broker, brokers.keys().map(String::as_str)) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("declare [broker.{broker}] with {address}"),
+    };
+    let error = Error::new(DECLARATION_INVALID, format!("there is no broker {broker:?}")).hint(hint);
+    Err(Mistake::value("to.broker", error))
+}
+
+fn only_one(relay: &CheckedRelay, before: &[CheckedRelay]) -> Result<(), Mistake> {
+    let name = &relay.spec.name;
+    if !before.iter().any(|other| other.spec.name == *name) {
+        return Ok(());
+    }
+    let error = Error::new(DECLARATION_INVALID, format!("two relays are called {:?}", name.as_str()));
+    Err(Mistake::name(error.hint("a relay's place belongs to its name: give each its own")))
 }
 
 #[derive(Deserialize)]

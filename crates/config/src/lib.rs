@@ -1,4 +1,4 @@
-//! What is declared of kinds, routes and dependencies.
+//! What is declared of kinds, routes, relays and dependencies.
 //!
 //! A declaration is one plain struct with its defaults and one `check()`. `onefold.toml`, the JSON of a first claim and
 //! the Rust builders fill that struct, so they have the same keys and the same defaults.
@@ -11,14 +11,18 @@
 //! | `caller.rs` | `caller` of a route |
 //! | `gateway.rs`, `limits.rs` | `[gateway]`; what a listener takes on |
 //! | `dependency.rs` | `[dependency.NAME]` |
+//! | `relay.rs`, `broker.rs` | `[[relay]]`, `[broker.NAME]` |
+//! | `event.rs` | `[[event]]` |
 //! | `notify.rs` | `[notify]` |
 //! | `json.rs` | the JSON of a declaration |
 //! | `file.rs`, `source.rs` | the tables of `onefold.toml`; a mistake with its line and a caret |
 //! | `setting.rs`, `table.rs` | how a declaration is written once, and how several share one table |
 //! | `values.rs`, `http.rs` | how values are read; what declarations say of HTTP, in plain types |
 
+mod broker;
 mod caller;
 mod dependency;
+mod event;
 #[cfg(feature = "toml")]
 mod file;
 mod forward;
@@ -32,16 +36,19 @@ mod mistake;
 mod notify;
 mod policy;
 mod question;
+mod relay;
 mod route;
 mod setting;
 mod source;
 mod table;
 pub mod values;
 
+pub use broker::{BrokerDeclaration, BrokerLogin, BrokerMechanism, BrokerSasl, BrokerSort, BrokerTls};
 pub use caller::{AuthDeclaration, CallerDeclaration, Jwks, JwtDeclaration};
 pub use dependency::{Breaker, DependencyDeclaration, Rate};
+pub use event::{EventDeclaration, SchemaDeclaration};
 #[cfg(feature = "toml")]
-pub use file::{dependencies, gateway, kinds, notify, routes};
+pub use file::{brokers, dependencies, events, gateway, kinds, notify, relays, routes};
 pub use forward::{CredentialDeclaration, ForwardDeclaration};
 pub use gateway::{AccessDeclaration, GatewayDeclaration};
 pub use guard::{GuardDeclaration, NEVER_STORED, ReusedDeclaration};
@@ -53,6 +60,7 @@ pub use mistake::Mistake;
 pub use notify::NotifyDeclaration;
 pub use policy::{OnUnknownDeclaration, PolicyDeclaration, default_contract};
 pub use question::DeclaredQuestion;
+pub use relay::{CheckedRelay, CheckedTarget, RelayDeclaration, TargetDeclaration};
 pub use route::RouteDeclaration;
 pub use setting::Setting;
 pub use source::{SourceText, suggestion};

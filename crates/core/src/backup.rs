@@ -51,4 +51,21 @@ pub enum ExistingLedger {
 }
 
 /// Tables that belong to one database and to no backup of it.
-pub const LEFT_OUT: [&str; 4] = ["onefold_clock", "onefold_leases", "onefold_migrations", "onefold_room"];
+///
+/// A relay's place means nothing in another database, and an event that comes back is published again: the outbox is
+/// restored with the database that it is a part of.
+pub const LEFT_OUT: [&str; 13] = [
+    "onefold_clock",
+    "onefold_leases",
+    "onefold_migrations",
+    "onefold_room",
+    "onefold_events",
+    "onefold_events_aside",
+    "onefold_outbox",
+    "onefold_outbox_audit",
+    "onefold_relay_holders",
+    "onefold_relay_lanes",
+    "onefold_relay_pages",
+    "onefold_relays",
+    "onefold_replays",
+];

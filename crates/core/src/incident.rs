@@ -1,5 +1,6 @@
 //! The operational work item that a person gets: enough to decide on, and nothing secret.
 
+mod about_subject;
 mod advice;
 mod announce;
 mod group;
@@ -8,6 +9,7 @@ mod id;
 mod incident;
 mod message;
 mod outage;
+mod outbox;
 mod subject;
 
 pub use advice::{Advice, RUNBOOKS, advise, runbook_page};

@@ -11,6 +11,8 @@
 //! | [`effect`] | effect classes, what an unknown outcome may do, the terms of a kind |
 //! | [`fingerprint`] | whether two requests are the same request |
 //! | [`ledger`] | the life of an operation: claim, record, expiry, reconciliation, resolution |
+//! | [`event`] | what an event is called, carries and looks like outside |
+//! | [`outbox`] | which events are published next, and what a target's answer changes |
 //! | [`retry`] | when to try again, by failure category |
 //! | [`incident`] | the work item that a person gets |
 //! | [`error`] | the registry of error codes |
@@ -30,10 +32,13 @@ pub mod call;
 pub mod clock;
 pub mod effect;
 pub mod error;
+pub mod event;
 pub mod fingerprint;
 pub mod incident;
 pub mod ledger;
+mod name;
 pub mod operation;
+pub mod outbox;
 pub mod persistence;
 pub mod port;
 pub mod position;

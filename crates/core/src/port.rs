@@ -2,8 +2,9 @@
 //!
 //! A ledger's store has five sides: [`LedgerWrite`] moves operations, [`LedgerMaintenance`] does what time asks for,
 //! [`LedgerRead`] reads, [`AnnouncementQueue`] keeps who was told of which incident; [`IncidentWrite`] writes incidents
-//! that are not about an operation. [`Registry`] is beside it: what
-//! servers share. Ports speak of transitions, never of statements.
+//! that are not about an operation. [`Registry`] is beside it: what servers share. The outbox has six:
+//! [`Staging`], [`RelayStore`], [`OutboxOperate`], and for what is sent again [`ReplayStore`] and [`ReplayOperate`], for a table of one's own [`OwnTableStore`]; its
+//! targets are a [`Publisher`] or an [`EventSender`]. Ports speak of transitions, never of statements.
 
 mod address;
 mod announcement;
@@ -13,7 +14,11 @@ mod incident;
 mod ledger;
 mod listing;
 mod maintenance;
+mod outbox;
+mod own_table;
+mod publisher;
 mod registry;
+mod replay;
 mod store;
 mod transaction;
 
@@ -25,7 +30,14 @@ pub use incident::{IncidentWrite, SubjectChange};
 pub use ledger::{LedgerMaintenance, LedgerRead, LedgerWrite, Step, StepAnswer};
 pub use listing::{Counts, Filter, IncidentFilter, Listed, Page};
 pub use maintenance::{Archive, DueQuestions, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
+pub use outbox::{
+    AsideDecision, AsideFilter, AsideWithEvent, EventWithAsides, HeldLanes, LanePoll, LaneRequest, OutboxOperate, Poll,
+    PollSize, RelayState, RelayStore, RelayVerb, StageOrder, Staged, StagedBy, Staging,
+};
+pub use own_table::{CheckedTable, OwnTableStore, PayloadColumn, TakenRow, TakenRows};
+pub use publisher::{Delivery, EventSender, OutgoingEvent, Publication, Publisher, RefusedRetry};
 pub use registry::{ApiToken, Registry, StoredDeclaration};
+pub use replay::{ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore};
 pub use store::{Contents, InstallationLock, Store};
 pub use transaction::{Committed, OnceEntry, Transact};
 

@@ -192,3 +192,82 @@ fn a_dependency_is_declared_without_a_route() {
     let error = dependencies("x.toml", "[dependency.\"two words\"]\n").unwrap_err();
     assert!(error.detail().starts_with("x.toml:1:"), "{error}");
 }
+
+const EVENT: &str = "[[event]]\ntype = \"case.submitted\"\naggregate = \"case\"\nowner = \"case team\"\nversions = { 1 = \"v1.json\" }\n";
+
+/// A folder with one schema in it.
+fn schema_file(path: &Path) -> onefold_core::Result<String> {
+    match path.to_str() {
+        Some("conf/v1.json") => Ok("{ \"type\": \"object\" }".to_owned()),
+        Some("conf/broken.json") => Ok("{\n  \"type\"".to_owned()),
+        _ => Err(onefold_core::Error::new(onefold_core::error::DECLARATION_INVALID, "no such file")),
+    }
+}
+
+#[test]
+fn an_event_is_declared_with_its_schema_and_each_mistake_has_its_place() {
+    let read_from = |text: &str| events("conf/onefold.toml", text, schema_file);
+    let contracts = read_from(EVENT).unwrap();
+    let terms = contracts.iter().next().unwrap().terms().clone();
+    assert_eq!((terms.owner.as_str(), terms.compatibility.as_str()), ("case team", "backward"));
+    assert_eq!(terms.versions[&1], serde_json::json!({ "type": "object" }));
+    assert!(read_from("listen = \"127.0.0.1:1\"\n").unwrap().is_empty());
+    let inline = EVENT.replace("\"v1.json\"", "{ required = [\"caseId\"], properties = { n = { minimum = 1 } } }");
+    let contracts = read_from(&inline).unwrap();
+    let terms = contracts.iter().next().unwrap().terms().clone();
+    assert_eq!(
+        terms.versions[&1],
+        serde_json::json!({ "required": ["caseId"], "properties": { "n": { "minimum": 1 } } })
+    );
+    let rows = [
+        ("\"v1.json\"", "\"broken.json\"", ":5:18:", "broken.json:2:8"),
+        ("\"v1.json\"", "\"gone.json\"", ":5:18:", "no such file"),
+        ("1 = \"v1.json\"", "one = \"v1.json\"", ":5:20:", "write a number"),
+        ("1 = \"v1.json\"", "01 = \"v1.json\"", ":5:19:", "write a number"),
+        ("\"v1.json\"", "{ type = \"strng\" }", ":5:18:", "is not JSON Schema"),
+        ("\"v1.json\"", "{ \"$ref\" = \"https://x.example/s\" }", ":5:18:", "never fetched"),
+        ("\"v1.json\"", "7", ":5:18:", "the file of a JSON Schema"),
+        ("{ 1 = \"v1.json\" }", "{}", ":1:", "versions = { 1"),
+        ("owner = \"case team\"\n", "", ":1:", "write owner"),
+        ("\"case team\"", "\" \"", ":4:9:", "name the team"),
+        ("case.submitted", "case submitted", ":2:8:", "ASCII letters"),
+        ("case.submitted", ".submitted", ":2:8:", "case.submitted"),
+        ("\"case\"", "\"a case\"", ":3:13:", "ASCII letters"),
+        ("owner", "ordering_key = \"caseId\"\nowner", ":4:16:", "write \"/caseId\""),
+        ("owner", "key_fields = [\"/a\", \"b\"]\nowner", ":4:21:", "write \"/b\""),
+        ("owner", "compatibility = \"sideways\"\nowner", ":4:17:", "backward"),
+        ("owner", "source = \"two words\"\nowner", ":4:10:", "URI"),
+        ("owner", "ordering = \"/caseId\"\nowner", ":4:1:", "did you mean `ordering_key`?"),
+    ];
+    for (from, to, at, says) in rows {
+        let text = EVENT.replacen(from, to, 1);
+        let error = read_from(&text).unwrap_err();
+        let shown = format!("{error} {}", error.next_step());
+        assert!(shown.contains(&format!("conf/onefold.toml{at}")) && shown.contains(says), "{text}\n→ {shown}");
+    }
+    let twice = read_from(&format!("{EVENT}{EVENT}")).unwrap_err().to_string();
+    assert!(twice.contains("conf/onefold.toml:7:8:") && twice.contains("declared twice"), "{twice}");
+}
+
+#[test]
+fn a_relay_of_a_type_that_is_not_declared_is_refused_where_types_are() {
+    let relay = |events: &str| {
+        format!(
+            "[[relay]]\nname = \"a\"\nevents = {events}\nto = {{ webhook = \"https://p.example/h\", secret_file = \"k\" }}\n"
+        )
+    };
+    let known = events("conf/onefold.toml", EVENT, schema_file).unwrap();
+    for fine in ["[\"case.submitted\"]", "[\"case.*\"]", "[\"*\"]"] {
+        relays("x.toml", &relay(fine), &known).unwrap();
+    }
+    relays("x.toml", &relay("[\"order.paid\"]"), &onefold_core::event::EventContracts::default()).unwrap();
+    let rows = [
+        ("[\"case.*\", \"case.submited\"]", ":3:21:", "did you mean `case.submitted`?"),
+        ("[\"order.*\"]", ":3:11:", "[[event]]"),
+    ];
+    for (events, at, hint) in rows {
+        let shown = relays("x.toml", &relay(events), &known).unwrap_err();
+        let shown = format!("{shown} {}", shown.next_step());
+        assert!(shown.contains(&format!("x.toml{at}")) && shown.contains(hint), "{shown}");
+    }
+}

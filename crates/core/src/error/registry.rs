@@ -14,6 +14,8 @@ mod http;
 mod ledger;
 #[expect(unreachable_pub, reason = "the list of a room is a part of the whole list")]
 mod message;
+#[expect(unreachable_pub, reason = "the list of a room is a part of the whole list")]
+mod outbox;
 
 pub use call::*;
 pub use command::*;
@@ -22,11 +24,12 @@ pub use declaration::*;
 pub use http::*;
 pub use ledger::*;
 pub use message::*;
+pub use outbox::*;
 
 use super::Code;
 
-const ROOMS: [&[Code]; 7] =
-    [call::ALL, command::ALL, database::ALL, declaration::ALL, http::ALL, ledger::ALL, message::ALL];
+const ROOMS: [&[Code]; 8] =
+    [call::ALL, command::ALL, database::ALL, declaration::ALL, http::ALL, ledger::ALL, message::ALL, outbox::ALL];
 
 const COUNT: usize = {
     let mut count = 0;

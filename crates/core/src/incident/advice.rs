@@ -22,8 +22,16 @@ pub struct Advice {
 }
 
 /// The runbooks that advice names.
-pub const RUNBOOKS: [&str; 5] =
-    ["attempts-exhausted", "duplicate-suspected", "unknown-outcome", "restored-database", "dependency-unavailable"];
+pub const RUNBOOKS: [&str; 8] = [
+    "attempts-exhausted",
+    "duplicate-suspected",
+    "unknown-outcome",
+    "restored-database",
+    "dependency-unavailable",
+    "parked-event",
+    "target-unavailable",
+    "stopped-relay",
+];
 
 /// The page of a runbook, in Markdown; none where there is no such runbook.
 pub fn runbook_page(name: &str) -> Option<&'static str> {
@@ -31,7 +39,10 @@ pub fn runbook_page(name: &str) -> Option<&'static str> {
         "attempts-exhausted" => Some(include_str!("runbooks/attempts-exhausted.md")),
         "dependency-unavailable" => Some(include_str!("runbooks/dependency-unavailable.md")),
         "duplicate-suspected" => Some(include_str!("runbooks/duplicate-suspected.md")),
+        "parked-event" => Some(include_str!("runbooks/parked-event.md")),
         "restored-database" => Some(include_str!("runbooks/restored-database.md")),
+        "stopped-relay" => Some(include_str!("runbooks/stopped-relay.md")),
+        "target-unavailable" => Some(include_str!("runbooks/target-unavailable.md")),
         "unknown-outcome" => Some(include_str!("runbooks/unknown-outcome.md")),
         _ => None,
     }

@@ -1,13 +1,10 @@
 //! A system outside that every call to fails: one incident reports it, and it closes by itself.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::id::IncidentId;
-use super::incident::{Cause, Incident, Needs};
-use super::message::{Message, redact_name};
+use super::IncidentChange;
+use super::about_subject::SubjectFacts;
 use super::subject::Subject;
-use super::{GroupKey, IncidentChange};
 use crate::error::DOWNSTREAM_UNAVAILABLE;
 use crate::operation::{KindName, Tenant};
 use crate::retry::Category;
@@ -63,45 +60,26 @@ impl IncidentChange {
         let code = DOWNSTREAM_UNAVAILABLE;
         let lasting = format_duration(Duration::from_secs(failing_for.as_secs().max(1)));
         let says = format!("every call from {worker} to {name} has failed for {lasting}");
-        let subject = Subject::dependency(name.clone());
-        let tenant = Tenant::default();
-        Self::raise(Incident {
-            id: IncidentId::of(&subject, &tenant, 0, now),
-            tenant,
-            fence: 0,
-            process_id: None,
-            definition_key: None,
-            definition_version: None,
-            process_instance_key: None,
-            element_id: None,
-            job_key: None,
-            business_key: None,
-            correlation_id: None,
-            category: Category::DownstreamUnavailable,
-            error_code: code.name(),
-            dependency: Some(Arc::from(name.as_str())),
-            side_effect_status: None,
-            attempts: 0,
-            attempts_ended_because: Arc::from(format!("no call has succeeded for {lasting}")),
-            safe_to_retry: false,
-            needs: Needs::Nothing,
-            first_check: Arc::from(format!("whether {name} is up, and whether this machine reaches it")),
-            suggested_action: Arc::from(
-                "restore it, or the way to it; the incident closes by itself with the first call that succeeds",
-            ),
-            runbook: Arc::from("/runbooks/dependency-unavailable"),
-            message: Message::new(code, &says).unwrap_or_else(|| Message::stored(code.descriptor().guide.summary)),
-            worker: Arc::from(redact_name(worker)),
-            last_alive_at: now,
-            causes: vec![Cause { code: code.name(), count: 1, last_seen: now }],
-            group: GroupKey::of_subject(&subject, code),
-            count: 1,
-            first_seen: now,
-            last_seen: now,
-            closed_at: None,
-            closed_by: None,
-            subject,
-        })
+        Self::raise(
+            SubjectFacts {
+                subject: Subject::dependency(name.clone()),
+                tenant: Tenant::default(),
+                code,
+                category: Category::DownstreamUnavailable,
+                says,
+                because: format!("no call has succeeded for {lasting}"),
+                attempts: 0,
+                first_check: format!("whether {name} is up, and whether this machine reaches it"),
+                suggested_action:
+                    "restore it, or the way to it; the incident closes by itself with the first call that succeeds"
+                        .to_owned(),
+                runbook: "/runbooks/dependency-unavailable",
+                dependency: Some(name.as_str()),
+                worker,
+                now,
+            }
+            .incident(),
+        )
     }
 }
 

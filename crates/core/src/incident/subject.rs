@@ -6,7 +6,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, RESOLUTION_REFUSED, Result};
+use crate::event::EventId;
 use crate::operation::{KindName, OperationId, OperationKey, Tenant};
+use crate::outbox::RelayName;
 
 crate::ledger::named! {
     /// The sort of thing that an incident is about.
@@ -17,6 +19,8 @@ crate::ledger::named! {
         Event = "EVENT",
         /// Where a relay publishes to.
         Target = "TARGET",
+        /// A relay that stopped.
+        Relay = "RELAY",
         /// A consumer that stopped.
         Consumer = "CONSUMER",
         /// A message that was set aside.
@@ -37,6 +41,7 @@ impl SubjectSort {
             Self::Operation => &["resolve", "retry", "ask"],
             Self::Event
             | Self::Target
+            | Self::Relay
             | Self::Consumer
             | Self::Message
             | Self::Job
@@ -49,7 +54,7 @@ impl SubjectSort {
     pub const fn closes_by_itself(self) -> bool {
         match self {
             Self::Target | Self::Dependency | Self::Engine => true,
-            Self::Operation | Self::Event | Self::Consumer | Self::Message | Self::Job => false,
+            Self::Operation | Self::Event | Self::Relay | Self::Consumer | Self::Message | Self::Job => false,
         }
     }
 
@@ -103,6 +108,21 @@ impl Subject {
         Self { sort: SubjectSort::Dependency, id: Arc::from(name.as_str()), kind: name }
     }
 
+    /// An event that a relay set aside.
+    pub fn event(relay: &RelayName, id: EventId) -> Self {
+        Self { sort: SubjectSort::Event, kind: relay.into(), id: Arc::from(id.to_string()) }
+    }
+
+    /// The target of a relay.
+    pub fn target(relay: &RelayName) -> Self {
+        Self { sort: SubjectSort::Target, kind: relay.into(), id: Arc::from(relay.as_str()) }
+    }
+
+    /// A relay.
+    pub fn relay(relay: &RelayName) -> Self {
+        Self { sort: SubjectSort::Relay, kind: relay.into(), id: Arc::from(relay.as_str()) }
+    }
+
     /// The operation's key, where it is about an operation.
     pub fn operation_key(&self, tenant: &Tenant) -> Option<OperationKey> {
         let id = OperationId::parse(&self.id).ok().filter(|_| self.sort == SubjectSort::Operation)?;
@@ -113,9 +133,11 @@ impl Subject {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.sort {
-            SubjectSort::Target | SubjectSort::Consumer | SubjectSort::Dependency | SubjectSort::Engine => {
-                write!(f, "{} {}", self.sort.word(), self.kind)
-            }
+            SubjectSort::Target
+            | SubjectSort::Relay
+            | SubjectSort::Consumer
+            | SubjectSort::Dependency
+            | SubjectSort::Engine => write!(f, "{} {}", self.sort.word(), self.kind),
             SubjectSort::Operation | SubjectSort::Event | SubjectSort::Message | SubjectSort::Job => {
                 write!(f, "{} {} ({})", self.sort.word(), self.id, self.kind)
             }
@@ -141,6 +163,7 @@ impl From<Subject> for SubjectText {
             SubjectSort::Operation => (Some(id), None),
             SubjectSort::Event
             | SubjectSort::Target
+            | SubjectSort::Relay
             | SubjectSort::Consumer
             | SubjectSort::Message
             | SubjectSort::Job

@@ -2,6 +2,7 @@
 
 use super::StepAnswer;
 use crate::ledger::Claim;
+use crate::outbox::PageSettlement;
 
 /// A named place where a test may stop the process. Each room has its own list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +23,49 @@ impl FaultPoint {
     /// A batch is committed, and its log not yet synced.
     pub const BEFORE_LOG_SYNC: Self = Self("before-log-sync");
 
+    /// A relay's window is written but not committed.
+    pub const BEFORE_WINDOW_COMMIT: Self = Self("before-window-commit");
+    /// It is committed; nothing of it is published.
+    pub const AFTER_WINDOW_COMMIT: Self = Self("after-window-commit");
+    /// A part of a page is published.
+    pub const MID_PAGE: Self = Self("mid-page");
+    /// All of it is acknowledged; nothing is settled.
+    pub const AFTER_LAST_ACKNOWLEDGEMENT: Self = Self("after-last-acknowledgement");
+    /// A page is settled but not committed.
+    pub const BEFORE_PAGE_COMMIT: Self = Self("before-page-commit");
+    /// It is committed.
+    pub const AFTER_PAGE_COMMIT: Self = Self("after-page-commit");
+    /// A page that sets an event aside is settled but not committed.
+    pub const BEFORE_ASIDE_COMMIT: Self = Self("before-aside-commit");
+    /// It is committed.
+    pub const AFTER_ASIDE_COMMIT: Self = Self("after-aside-commit");
+
+    /// A page of a replay is acknowledged; nothing of it is settled.
+    pub const MID_REPLAY: Self = Self("mid-replay");
+
+    /// The points of a replay.
+    pub const REPLAY: &'static [Self] = &[Self::MID_REPLAY];
+
+    /// The points of the outbox.
+    pub const OUTBOX: &'static [Self] = &[
+        Self::BEFORE_WINDOW_COMMIT,
+        Self::AFTER_WINDOW_COMMIT,
+        Self::MID_PAGE,
+        Self::AFTER_LAST_ACKNOWLEDGEMENT,
+        Self::BEFORE_PAGE_COMMIT,
+        Self::AFTER_PAGE_COMMIT,
+        Self::BEFORE_ASIDE_COMMIT,
+        Self::AFTER_ASIDE_COMMIT,
+    ];
+
+    /// The points before and after the commit of these pages.
+    pub fn around_settlement(pages: &[PageSettlement]) -> (Self, Self) {
+        if pages.iter().any(|page| !page.asides.is_empty()) {
+            return (Self::BEFORE_ASIDE_COMMIT, Self::AFTER_ASIDE_COMMIT);
+        }
+        (Self::BEFORE_PAGE_COMMIT, Self::AFTER_PAGE_COMMIT)
+    }
+
     /// The points of the ledger.
     pub const LEDGER: &'static [Self] = &[
         Self::BEFORE_CLAIM_COMMIT,
@@ -35,7 +79,7 @@ impl FaultPoint {
     pub const LOG: &'static [Self] = &[Self::BEFORE_LOG_SYNC];
 
     /// Every room's list.
-    const ROOMS: &'static [&'static [Self]] = &[Self::LEDGER, Self::LOG];
+    const ROOMS: &'static [&'static [Self]] = &[Self::LEDGER, Self::LOG, Self::OUTBOX, Self::REPLAY];
 
     /// The point with this name, in whichever room.
     pub fn parse(name: &str) -> Option<Self> {

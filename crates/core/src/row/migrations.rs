@@ -12,6 +12,7 @@ macro_rules! migrations {
             2 "0002" "create_shared",
             3 "0003" "create_telling",
             4 "0004" "create_position",
+            5 "0005" "create_outbox",
         }
     };
     ($migration:ident of $($version:literal $number:literal $name:literal,)+) => {

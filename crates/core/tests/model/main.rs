@@ -19,6 +19,7 @@
 
 mod action;
 mod keepers;
+mod outbox_order;
 mod properties;
 mod scenario;
 mod state;

@@ -2,16 +2,16 @@
 
 crate::codes! {
     /// The event's contract is broken
-    EVENT_CONTRACT_INVALID: Contract, status 400, retry Never, owner UpstreamProducer, visible Redacted;
-        summary "a message does not have the shape that its contract promises",
+    EVENT_CONTRACT_INVALID: Contract, status 400, retry Never, owner UpstreamProducer, visible External;
+        summary "an event or a message does not have the shape that its contract promises",
         first_check "the event's type, version and schema, and the producer's last deployment",
-        safe_action "leave it in quarantine; replay it after the producer or the consumer is fixed",
+        safe_action "fix what produces it; a parked event is edited or released then, a quarantined message replayed",
         escalation "the integration's owner, with the quarantine entry";
     /// The event's version is not supported
-    EVENT_VERSION_UNSUPPORTED: Contract, status 400, retry Never, owner UpstreamProducer, visible Redacted;
-        summary "a message has a version that this consumer does not know",
-        first_check "which versions this consumer was built for",
-        safe_action "leave it in quarantine; deploy a consumer that knows the version, then replay it",
+    EVENT_VERSION_UNSUPPORTED: Contract, status 400, retry Never, owner UpstreamProducer, visible External;
+        summary "an event or a message has a version that is not declared, or that this consumer does not know",
+        first_check "which versions are declared, and which this consumer was built for",
+        safe_action "declare the version or deploy a consumer that knows it, then release or replay what waits",
         escalation "the integration's owner";
     /// The event could not be published
     KAFKA_PUBLISH_FAILED: Dependency, status 503, retry AfterBackoff, owner Platform, visible Redacted;
