@@ -19,11 +19,19 @@ use crate::error::translate;
 use crate::ledger::lost_commit::unknown_commit;
 use crate::ledger::row::Query;
 
-/// Statements must not depend on what the planner believes of a table that was never analysed; waits are bounded, and a
-/// process that stops half-way does not keep its rows from everybody else.
+/// Statements must not depend on what the planner believes of a table that was never analysed: one that it believes to be
+/// dear would be compiled first, which takes a hundred times as long as a poll that finds nothing. Waits are bounded, and
+/// a process that stops half-way does not keep its rows from everybody else.
 const TUNED: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
-     SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '5s'; \
+     SET LOCAL enable_mergejoin = off; SET LOCAL jit = off; SET LOCAL lock_timeout = '5s'; \
      SET LOCAL idle_in_transaction_session_timeout = '15s'";
+
+/// The same for what must be on the disk before anything is published, whatever the database is set to: the flush covers
+/// everything that was committed before, also what its writer did not wait for.
+const DURABLE: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off; \
+     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off; \
+     SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '15s'; \
+     SET LOCAL synchronous_commit = on";
 
 /// One statement.
 const PLAIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL idle_in_transaction_session_timeout = '15s'";
@@ -77,6 +85,11 @@ impl Connections {
     /// A transaction whose statements find their rows through indexes.
     pub(crate) async fn begin(&self) -> Result<Transaction> {
         self.begin_with(TUNED).await
+    }
+
+    /// The same, durable with its commit.
+    pub(crate) async fn begin_durable(&self) -> Result<Transaction> {
+        self.begin_with(DURABLE).await
     }
 
     /// A transaction that only reads, all of it at one time.

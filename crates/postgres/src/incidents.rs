@@ -29,7 +29,7 @@ impl IncidentWrite for Postgres {
 }
 
 /// Writes what a change makes of the open incident of its subject, within the caller's transaction.
-async fn apply(
+pub(crate) async fn apply(
     connection: &mut PgConnection,
     sql: &Sql,
     SubjectChange { tenant, subject, change }: SubjectChange,

@@ -28,6 +28,14 @@
 //! | `ledger/lost_commit` | a commit whose answer was lost |
 //! | `ledger/transition` | rows under lock, and carrying transitions out |
 //! | `ledger/row` | columns and entries |
+//! | `outbox/staging` | events in the user's own transaction |
+//! | `outbox/relay` | what a relay's loop asks for |
+//! | `outbox/lanes` | declarations, and who serves which lanes |
+//! | `outbox/poll` | the windows beyond the cursors of many lanes, in one statement |
+//! | `outbox/settle` | moving cursors and settling pages, under the fence |
+//! | `outbox/asides` | events that were set aside, and what people decide about them |
+//! | `outbox/operate`, `outbox/prune` | what people ask of the outbox, and retention |
+//! | `outbox/row` | rows of events, cursors and events that were set aside |
 //! | `clock` | the server's time |
 //! | `error` | SQLSTATEs and the registry |
 
@@ -42,12 +50,14 @@ mod installation_lock;
 mod ledger;
 mod migrate;
 mod open;
+mod outbox;
 mod position;
 mod registry;
 mod session;
 mod sql;
 mod transaction;
 
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 
 use onefold_core::fingerprint::Keyring;
@@ -80,6 +90,8 @@ struct Inner {
     track: PositionTracker,
     granted: Mutex<GrantCache>,
     prune_places: PrunePlaces,
+    /// Where the next slice of events that retention looks at begins.
+    prune_events_from: AtomicI64,
     faults: Arc<dyn Faults>,
     keyring: Arc<Keyring>,
     options: PostgresOptions,

@@ -134,6 +134,7 @@ impl Postgres {
             clock: StoreClock::new(Arc::clone(&options.clock), options.time, now, history),
             granted: std::sync::Mutex::default(),
             prune_places: PrunePlaces::default(),
+            prune_events_from: std::sync::atomic::AtomicI64::new(0),
             faults: Arc::clone(&options.faults),
             keyring: Arc::new(keyring),
             address,

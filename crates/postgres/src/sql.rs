@@ -38,6 +38,23 @@ fn qualified(sql: &str, schema: Option<&str>) -> SqlStr {
     AssertSqlSafe(sql).into_sql_str()
 }
 
+/// A statement on somebody else's table: what stands in angle brackets is what is given for it. What is given is not
+/// looked at again, whatever it holds.
+pub(crate) fn named(template: &SqlStr, places: &[(&str, String)]) -> SqlStr {
+    let mut sql = String::new();
+    let mut rest = template.as_str();
+    while let Some(start) = rest.find('<') {
+        let place = rest[start + 1..].split_once('>');
+        let given = place.and_then(|(name, after)| Some((places.iter().find(|(known, _)| *known == name)?, after)));
+        sql.push_str(&rest[..start]);
+        let (text, after) = given.map_or(("<", &rest[start + 1..]), |((_, text), after)| (text.as_str(), after));
+        sql.push_str(text);
+        rest = after;
+    }
+    sql.push_str(rest);
+    AssertSqlSafe(sql).into_sql_str()
+}
+
 /// The statement with its lists of columns, and the functions that were made for them.
 pub(crate) fn with_columns(sql: &str) -> String {
     expand(sql, type_name).replace("{version}", &migrate::newest().to_string())
@@ -109,6 +126,59 @@ queries! {
     queued = "tell/queued";
     delivered = "tell/delivered";
     forget_closed = "tell/forget_closed";
+    unpublished = "outbox/unpublished";
+    add_audit = "outbox/add_audit";
+    adopt_events = "outbox/adopt_events";
+    asides_due = "outbox/asides_due";
+    asides_of = "outbox/asides_of";
+    blocked_aggregates = "outbox/blocked";
+    count_aside = "outbox/count_aside";
+    count_relays = "outbox/count_relays";
+    lane_cursors = "outbox/cursors";
+    decide_aside = "outbox/decide_aside";
+    delete_events = "outbox/delete_events";
+    delete_pages = "outbox/delete_pages";
+    events_at = "outbox/event_at";
+    find_event = "outbox/find_event";
+    find_relay = "outbox/find_relay";
+    hold_lanes = "outbox/hold_lanes";
+    leave_lanes = "outbox/leave_lanes";
+    leave_relay = "outbox/leave_relay";
+    lock_aggregates = "outbox/lock_aggregates";
+    lock_asides = "outbox/lock_asides";
+    lock_relays = "outbox/lock_relays";
+    move_cursors = "outbox/move_cursor";
+    open_asides = "outbox/open_asides";
+    poll_events = "outbox/poll_events";
+    poll_places = "outbox/poll_places";
+    put_asides = "outbox/put_aside";
+    put_lanes = "outbox/put_lane";
+    put_relay = "outbox/put_relay";
+    rebase_relay = "outbox/rebase_relay";
+    list_relays = "outbox/relays";
+    renew_lanes = "outbox/renew_lanes";
+    retire_relay = "outbox/retire_relay";
+    outbox_server = "outbox/server";
+    settle_lanes = "outbox/settle_lane";
+    stage_events = "outbox/stage";
+    staged_events = "outbox/staged";
+    start_lanes = "outbox/start_lanes";
+    txid_from = "outbox/txid_from";
+    want_lanes = "outbox/want_lanes";
+    event_span = "outbox/event_span";
+    replay_events = "outbox/replay_events";
+    count_replay = "outbox/count_replay";
+    add_replay = "outbox/add_replay";
+    count_replays = "outbox/count_replays";
+    hold_replay = "outbox/hold_replay";
+    find_replay = "outbox/find_replay";
+    list_replays = "outbox/replays";
+    settle_replay = "outbox/settle_replay";
+    cancel_replay = "outbox/cancel_replay";
+    audit_replay = "outbox/audit_replay";
+    own_table_columns = "own_table/columns";
+    take_own_rows = "own_table/take";
+    mark_own_rows = "own_table/mark";
     keys = "installation/keys";
     add_key = "installation/add_key";
     clock = "installation/clock";
@@ -171,6 +241,12 @@ mod tests {
                     "generations",
                     "position",
                     "room",
+                    "events",
+                    "relay",
+                    "outbox",
+                    "passed",
+                    "wants",
+                    "replays",
                 ];
                 assert!(table.iter().any(|table| place.starts_with(&format!("onefold_{table}"))), "{file}: {place}");
             }

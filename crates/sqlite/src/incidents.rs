@@ -21,7 +21,7 @@ impl IncidentWrite for Sqlite {
 }
 
 /// Writes what a change makes of the open incident of its subject, within the caller's transaction.
-fn apply(connection: &Connection, SubjectChange { tenant, subject, change }: SubjectChange) -> Result<()> {
+pub(crate) fn apply(connection: &Connection, SubjectChange { tenant, subject, change }: SubjectChange) -> Result<()> {
     let open = find_open_incident(connection, &tenant, &subject)?;
     change.apply(open).map_or(Ok(()), |incident| write_incident(connection, &incident))
 }

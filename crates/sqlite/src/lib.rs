@@ -23,6 +23,7 @@
 //! | `ledger/read` | find, list, timeline, incidents |
 //! | `registry` | declarations of kinds, API tokens |
 //! | `announcements` | who was told of which incident |
+//! | `outbox` | staging, relays, what is set aside |
 //! | `incidents` | incidents that are not about an operation |
 //! | `ledger/once`, `transaction` | the user's own transaction |
 //! | `ledger/transition` | carries a transition out |
@@ -42,6 +43,7 @@ mod ledger;
 mod log_sync;
 mod migrate;
 mod open;
+mod outbox;
 mod position;
 mod registry;
 mod rows;
@@ -85,6 +87,8 @@ struct Inner {
     writer: SharedConnection,
     /// Reads do not wait for commits.
     reader: SharedConnection,
+    /// Relays read events here, so that nobody waits for them; opened by the first one.
+    events_reader: std::sync::OnceLock<SharedConnection>,
     /// Connections for the user's own transactions.
     pool: sqlx::SqlitePool,
     /// One user transaction at a time waits for the file's write lock; the others wait in order.

@@ -108,6 +108,7 @@ impl Sqlite {
             writer: SharedConnection::new(opened.writer, Arc::clone(&opened.log)),
             reader: SharedConnection::new(opened.reader, Arc::clone(&opened.log)),
             log: opened.log,
+            events_reader: std::sync::OnceLock::new(),
             pool,
             granted: std::sync::Mutex::default(),
             gate: Arc::new(tokio::sync::Semaphore::new(1)),
@@ -135,6 +136,18 @@ impl Sqlite {
         tokio::task::spawn_blocking(move || migrate::missing(&path))
             .await
             .map_err(|cause| Error::new(DATABASE_UNAVAILABLE, "looking was cut short").caused_by(cause))?
+    }
+}
+
+impl Sqlite {
+    /// The connection that relays read on.
+    pub(crate) fn events_reader(&self) -> Result<SharedConnection> {
+        if let Some(reader) = self.inner.events_reader.get() {
+            return Ok(reader.clone());
+        }
+        let connection = connect(&self.inner.resolved, &self.inner.options, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let opened = SharedConnection::new(connection, Arc::clone(&self.inner.log));
+        Ok(self.inner.events_reader.get_or_init(|| opened).clone())
     }
 }
 

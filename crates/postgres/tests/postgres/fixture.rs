@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use onefold_conformance::Harness;
+use onefold_conformance::outbox::fixture::OutboxHarness;
 use onefold_core::Result;
-use onefold_core::port::{Clock, Random};
+use onefold_core::event::NewEvent;
+use onefold_core::port::{Clock, Random, StageOrder, Staged, Staging as _};
 use onefold_postgres::{Postgres, PostgresOptions, Time};
 use onefold_runtime::{SystemClock, SystemRandom};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -145,5 +147,20 @@ impl Harness for PostgresHarness {
     async fn open(&self, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Postgres {
         let options = PostgresOptions { clock, random, time: Time::Clock, ..self.schema.options() };
         Postgres::open(&self.schema.url, options).await.expect("the database opens")
+    }
+}
+
+impl OutboxHarness for PostgresHarness {
+    async fn stage(store: &Postgres, events: Vec<NewEvent>) -> Result<Vec<Staged>> {
+        let mut transaction = store.begin().await?;
+        let staged = store.stage(&mut transaction, &events, StageOrder::AggregateIsLocked).await?;
+        transaction.commit().await?;
+        Ok(staged)
+    }
+
+    async fn stage_and_roll_back(store: &Postgres, events: Vec<NewEvent>) -> Result<()> {
+        let mut transaction = store.begin().await?;
+        store.stage(&mut transaction, &events, StageOrder::LockAggregate).await?;
+        transaction.rollback().await
     }
 }

@@ -58,6 +58,10 @@ async fn every_statement_can_be_prepared() {
         if name == "installation/schema" {
             continue;
         }
+        // Names of a team's own table are filled in; `own_table` runs them.
+        if ["own_table/take", "own_table/mark"].contains(&name.as_str()) {
+            continue;
+        }
         // A backup fills in the names of tables and columns; any table of ours will do.
         let sql = sql.replace(":table", "onefold_notes").replace(":columns", "tenant").replace(":values", "$1::text[]");
         let prepared = (&mut connection).prepare(AssertSqlSafe(sql).into_sql_str()).await;
@@ -105,6 +109,18 @@ const TUNED: &[(&str, &[&str])] = &[
     ("ledger/count_unknown", &["onefold_operations_unknown"]),
     ("incident/find_open", &["onefold_incidents_one_open"]),
     ("incident/delete", &["onefold_incidents_closed"]),
+    ("outbox/poll_events", &["onefold_events_lane"]),
+    ("outbox/poll_places", &["onefold_events_lane"]),
+    ("outbox/event_at", &["onefold_events_seq"]),
+    ("outbox/find_event", &["onefold_events_id"]),
+    ("outbox/move_cursor", &["onefold_relay_lanes_pkey"]),
+    ("outbox/settle_lane", &["onefold_relay_lanes_pkey"]),
+    ("outbox/hold_lanes", &["onefold_relay_lanes_pkey"]),
+    ("outbox/blocked", &["onefold_events_aside_order"]),
+    ("outbox/asides_due", &["onefold_events_aside_order", "onefold_events_seq"]),
+    ("outbox/relays", &["onefold_events_lane"]),
+    ("outbox/delete_events", &["onefold_events_seq"]),
+    ("outbox/adopt_events", &["onefold_events_lane"]),
 ];
 
 /// Statements that run by themselves.
@@ -142,7 +158,8 @@ async fn frequent_statements_find_their_rows_through_their_index() {
         run(&mut connection, &format!("ALTER TABLE {table} SET (autovacuum_enabled = off)")).await;
     }
     run(&mut connection, "SET plan_cache_mode = force_generic_plan").await;
-    for fill in ["SELECT 1", FILL] {
+    run(&mut connection, "ALTER TABLE onefold_events SET (autovacuum_enabled = off)").await;
+    for fill in ["SELECT 1", FILL, FILL_EVENTS] {
         run(&mut connection, fill).await;
         for (statements, tuned) in [(BARE, false), (TUNED, true)] {
             run(&mut connection, "BEGIN").await;
@@ -167,6 +184,12 @@ async fn frequent_statements_find_their_rows_through_their_index() {
 /// The tables that grow with operations.
 const TABLES: [&str; 5] =
     ["onefold_operations", "onefold_leases", "onefold_attempts", "onefold_notes", "onefold_incidents"];
+
+/// Events that nobody has published, in all lanes.
+const FILL_EVENTS: &str = "INSERT INTO onefold_events (id, tenant, aggregate_type, aggregate_id, event_type,
+        schema_version, payload, content_type)
+    SELECT gen_random_uuid(), 'default', 'case', 'CASE-' || g % 500, 'case.submitted', 1, '', 'application/json'
+    FROM generate_series(1, 20000) g";
 
 /// How often each of them was read from one end to the other, and how often operations through an index.
 async fn scans(connection: &mut PgConnection) -> (Vec<i64>, i64) {

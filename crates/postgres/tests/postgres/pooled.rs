@@ -3,10 +3,13 @@
 use std::sync::Arc;
 
 use onefold_conformance::Harness;
-use onefold_core::port::{Clock, Random};
+use onefold_conformance::outbox::fixture::OutboxHarness;
+use onefold_core::Result;
+use onefold_core::event::NewEvent;
+use onefold_core::port::{Clock, Random, Staged};
 use onefold_postgres::{Postgres, PostgresOptions, Time};
 
-use crate::fixture::Schema;
+use crate::fixture::{PostgresHarness, Schema};
 
 /// A schema that the store reaches through the pooler.
 pub(crate) struct PooledHarness {
@@ -31,7 +34,18 @@ impl Harness for PooledHarness {
     }
 }
 
+impl OutboxHarness for PooledHarness {
+    async fn stage(store: &Postgres, events: Vec<NewEvent>) -> Result<Vec<Staged>> {
+        PostgresHarness::stage(store, events).await
+    }
+
+    async fn stage_and_roll_back(store: &Postgres, events: Vec<NewEvent>) -> Result<()> {
+        PostgresHarness::stage_and_roll_back(store, events).await
+    }
+}
+
 onefold_conformance::suite!(PooledHarness);
+onefold_conformance::outbox_suite!(PooledHarness);
 
 /// A statement with a name would be another client's as soon as sessions are lent out.
 #[tokio::test]

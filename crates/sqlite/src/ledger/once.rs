@@ -115,9 +115,9 @@ async fn run<'a>(
     bind(sqlx::query(sql), cells).execute(connection).await.map(drop).map_err(translate_sqlx)
 }
 
-type Query = sqlx::query::Query<'static, Driver, SqliteArguments>;
+pub(crate) type Query = sqlx::query::Query<'static, Driver, SqliteArguments>;
 
-fn bind<'a>(query: Query, cells: impl IntoIterator<Item = Cell<'a>>) -> Query {
+pub(crate) fn bind<'a>(query: Query, cells: impl IntoIterator<Item = Cell<'a>>) -> Query {
     cells.into_iter().fold(query, |query, cell| match cell {
         Cell::Null => query.bind(None::<i64>),
         Cell::Int(value) => query.bind(value),

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use onefold_conformance::Harness;
 use onefold_conformance::fixture::StoreFixture;
+use onefold_conformance::outbox::fixture::OutboxHarness;
 use onefold_core::Result;
-use onefold_core::port::{Clock, Random};
+use onefold_core::event::NewEvent;
+use onefold_core::port::{Clock, Random, StageOrder, Staged, Staging};
 use onefold_runtime::{SystemClock, SystemRandom};
 use onefold_sqlite::{Sqlite, SqliteOptions};
 use tempfile::TempDir;
@@ -31,6 +33,21 @@ impl Harness for SqliteHarness {
 
     async fn open(&self, clock: Arc<dyn Clock>, random: Arc<dyn Random>) -> Sqlite {
         Sqlite::open(self.path(), SqliteOptions::new(clock, random)).await.expect("the file opens")
+    }
+}
+
+impl OutboxHarness for SqliteHarness {
+    async fn stage(store: &Sqlite, events: Vec<NewEvent>) -> Result<Vec<Staged>> {
+        let mut transaction = store.begin().await?;
+        let staged = Staging::stage(store, &mut transaction, &events, StageOrder::AggregateIsLocked).await?;
+        transaction.commit().await?;
+        Ok(staged)
+    }
+
+    async fn stage_and_roll_back(store: &Sqlite, events: Vec<NewEvent>) -> Result<()> {
+        let mut transaction = store.begin().await?;
+        Staging::stage(store, &mut transaction, &events, StageOrder::LockAggregate).await?;
+        transaction.rollback().await
     }
 }
 

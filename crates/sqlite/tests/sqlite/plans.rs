@@ -29,7 +29,15 @@ const INDEXED: &[(&str, &str)] = &[
     query!("incident/groups"),
     query!("tell/untold"),
     query!("tell/queued"),
+    query!("outbox/find_event"),
+    query!("outbox/event_at"),
+    query!("outbox/events_between"),
+    query!("outbox/asides_due"),
+    query!("outbox/delete_asides"),
 ];
+
+/// For people who look for the events of an aggregate with SQL of their own, as source text 002 asks.
+const FOR_PEOPLE: [&str; 1] = ["onefold_events_aggregate"];
 
 fn plan(connection: &rusqlite::Connection, sql: &str) -> Vec<String> {
     // No statement here names a type.
@@ -48,7 +56,7 @@ fn reads_everything(line: &str) -> bool {
         "onefold_operations_ask",
         "onefold_operations_unknown",
     ];
-    let scans = ["onefold_operations", "onefold_attempts", "onefold_notes"]
+    let scans = ["onefold_operations", "onefold_attempts", "onefold_notes", "onefold_events"]
         .iter()
         .any(|table| line.starts_with(&format!("SCAN {table}")));
     scans && !partial.iter().any(|index| line.ends_with(&format!("INDEX {index}")))
@@ -76,7 +84,7 @@ async fn each_index_is_used_by_the_statement_it_was_made_for() {
         connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'index' AND name LIKE 'onefold%'").unwrap();
     let names: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert!(names.len() >= 8, "{names:?}");
-    for name in names {
+    for name in names.into_iter().filter(|name| !FOR_PEOPLE.contains(&name.as_str())) {
         assert!(plans.iter().any(|line| line.contains(&name)), "{name} is used by no statement: {plans:#?}");
     }
 }

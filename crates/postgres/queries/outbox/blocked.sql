@@ -1,0 +1,4 @@
+-- Aggregates of these lanes of which an event is set aside.
+SELECT DISTINCT lane, tenant, aggregate_type, aggregate_id
+FROM onefold_events_aside
+WHERE relay = $1 AND lane = ANY($2::smallint[]) AND status IN ('WAITING', 'BEHIND', 'PARKED')

@@ -1,0 +1,2 @@
+DELETE FROM onefold_events_aside
+WHERE seq = ?1

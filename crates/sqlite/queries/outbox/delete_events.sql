@@ -1,0 +1,2 @@
+DELETE FROM onefold_events
+WHERE seq = ?1

@@ -1,0 +1,3 @@
+SELECT name, events, target, declared_by, declared_at, retired_at
+FROM onefold_relays
+ORDER BY name

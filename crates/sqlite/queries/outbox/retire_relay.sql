@@ -1,0 +1,3 @@
+UPDATE onefold_relays
+SET retired_at = ?2
+WHERE name = ?1
