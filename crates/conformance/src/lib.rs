@@ -17,6 +17,8 @@
 //! | `fixture` | a store with a clock and chance of its own, and short ways to ask it |
 //! | `kinds`, `ledger/outcomes` | what the promises are made with |
 //! | `ledger/claim` … `ledger/batch` | the promises of a ledger, a file a transition |
+//! | `outbox` | the promises of an outbox: `outbox_suite!` |
+//! | `publisher` | the promises of a target, on a real broker: `publisher_suite!` |
 //! | `registry`, `announcements` | the promises of the other ports |
 //! | `model` | a store of plain maps |
 //! | `ledger/machine` | random commands on the store and on the model, compared answer by answer |
@@ -37,6 +39,8 @@ pub mod incidents;
 pub mod kinds;
 pub mod ledger;
 pub mod model;
+pub mod outbox;
+pub mod publisher;
 pub mod registry;
 
 mod suite;

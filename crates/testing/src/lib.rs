@@ -12,9 +12,13 @@
 //! ```
 
 mod clock;
+mod event_pages;
 mod provider;
 mod random;
+mod target;
 
 pub use clock::ManualClock;
+pub use event_pages::hold_event_pages;
 pub use provider::{CountingProvider, Voided};
 pub use random::{SeededRandom, seed};
+pub use target::{RecordingTarget, TakenEvent};
