@@ -26,6 +26,12 @@
 //! | `conflict` | what was read has changed since: compare and set, and run again |
 //! | `dependency` | what is called outside: breaker, bulkhead, rate |
 //! | `announcer` | says that an incident was opened or closed |
+//! | `outbox/handle`, `outbox/event` | staging |
+//! | `outbox/relay`, `outbox/turn`, `outbox/lanes` | the relay's loop: hold lanes, poll, publish, settle |
+//! | `outbox/delivery`, `outbox/one_at_a_time` | a page on its way to its target |
+//! | `outbox/outage` | a target that takes nothing |
+//! | `outbox/own_table` | a relay on a team's own table |
+//! | `outbox/replay` | events that are sent again, beside the live ones |
 //! | `position` | remembers once a second how far the ledger has come |
 //! | `readiness` | whether an operation could be claimed now |
 //! | `every` | what these loops share |
@@ -41,6 +47,7 @@ mod dependency;
 mod every;
 mod ledger;
 mod meter;
+mod outbox;
 mod position;
 mod readiness;
 mod settings;
@@ -69,6 +76,10 @@ pub use ledger::remote::RemoteClaim;
 pub use ledger::running_attempt::{AttemptReport, EffectResult, NoResult, RunningAttempt};
 pub use meter::{conflicted, processed, replayed};
 pub use onefold_config::{Breaker, DependencyDeclaration, Rate};
+pub use outbox::event::Event;
+pub use outbox::handle::{OperationEvents, Outbox, PublicationWait};
+pub use outbox::one_at_a_time::OneAtATime;
+pub use outbox::relay::{Relay, RunningRelay};
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use system::{SystemClock, SystemRandom};

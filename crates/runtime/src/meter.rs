@@ -3,13 +3,42 @@
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
-use onefold_core::error::{ALL, CodeName};
+use onefold_core::error::{ALL, Code, CodeName};
 use onefold_core::ledger::{Claim, OnceDecision, Outcome, Source};
 use onefold_core::operation::KindName;
+use onefold_core::outbox::RelayName;
 use onefold_core::port::{OnceEntry, Step, StepAnswer};
 use onefold_core::{Error, Result};
 
 use crate::dependency::Position;
+
+/// A page went to its target and was answered.
+pub(crate) fn page_sent(relay: &RelayName, took: Duration) {
+    histogram!("onefold_publish_seconds", "relay" => relay.to_string()).record(took.as_secs_f64());
+}
+
+/// Events were published.
+pub(crate) fn published(relay: &RelayName, count: usize) {
+    let count = u64::try_from(count).unwrap_or(u64::MAX);
+    counter!("onefold_outbox_published_total", "relay" => relay.to_string()).increment(count);
+}
+
+/// Events were sent again.
+pub(crate) fn outbox_replayed(relay: &RelayName, count: u64) {
+    counter!("onefold_outbox_replayed_total", "relay" => relay.to_string()).increment(count);
+}
+
+/// An event was not taken when it was sent again.
+pub(crate) fn replay_refused(relay: &RelayName, code: Code) {
+    counter!("onefold_outbox_replay_refused_total", "relay" => relay.to_string(), "error_code" => code.as_str())
+        .increment(1);
+}
+
+/// An event, or a page, was not published.
+pub(crate) fn publish_failed(relay: &RelayName, code: Code, retryable: &'static str) {
+    counter!("onefold_outbox_publish_failures_total", "relay" => relay.to_string(), "error_code" => code.as_str(), "retryable" => retryable)
+        .increment(1);
+}
 
 /// A batch was committed, or was not.
 pub(crate) fn batch(store: &'static str, size: usize, took: Duration) {

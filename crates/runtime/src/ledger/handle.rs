@@ -21,6 +21,8 @@ use crate::ledger::kind::{Kind, Reconciler, question_required};
 use crate::ledger::operation::Operation;
 use crate::ledger::recorder::{self, Recorder};
 use crate::ledger::{pruner, reconciler, sweeper};
+use crate::outbox::handle::Outbox;
+use crate::outbox::wake::Wake;
 use crate::settings::Settings;
 use crate::{announcer, position};
 
@@ -54,6 +56,8 @@ pub(crate) struct Inner<S> {
     /// Attempts in flight, and whether new ones are still let in.
     pub(crate) running: watch::Sender<RunState>,
     loops: Mutex<Vec<JoinHandle<()>>>,
+    /// Wakes the relays of this process.
+    wake: Wake,
     /// The installation's name, and whether no other living process has it.
     name: Mutex<Option<InstallationLock>>,
 }
@@ -104,12 +108,19 @@ impl<S: Store> Ledger<S> {
             starting: AtomicBool::new(false),
             running: watch::Sender::new(RunState::default()),
             loops: Mutex::default(),
+            wake: Wake::default(),
             name: Mutex::new(name),
             store,
             batcher,
             settings,
         };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The outbox on the same store.
+    pub fn outbox(&self) -> Outbox<S> {
+        let Inner { store, settings, worker, wake, .. } = &*self.inner;
+        Outbox::new(Arc::clone(store), settings.clone(), Arc::clone(worker), wake.clone())
     }
 
     /// Declares a kind. A kind has one declaration: the same again is fine, a different one is refused.

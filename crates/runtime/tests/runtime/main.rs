@@ -9,6 +9,7 @@
 
 mod batch;
 mod callers;
+mod contracts;
 mod deadline;
 mod dependency;
 mod fixture;
@@ -18,6 +19,8 @@ mod journal;
 mod kinds;
 mod perform;
 mod policies;
+mod relay;
+mod replay;
 mod restart;
 mod retention;
 mod shared_dependency;
