@@ -39,6 +39,8 @@ mod extract;
 pub mod idempotent;
 #[cfg(feature = "listen")]
 pub mod listen;
+#[cfg(feature = "client")]
+mod network;
 mod pages;
 mod panics;
 mod problem_response;

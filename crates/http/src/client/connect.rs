@@ -19,6 +19,7 @@ use onefold_core::{Error, Result};
 use rustls::RootCertStore;
 use tower::Service;
 
+use super::resolve::{AddressRule, CheckedResolver};
 use super::roots;
 
 /// How long an unused connection is kept. Shorter than common servers keep theirs (5 s): a request on a connection
@@ -40,6 +41,8 @@ pub struct Connect {
     pub protocol: Protocol,
     /// How long name, connection and handshake may take together.
     pub within: Duration,
+    /// Which addresses a name may lead to.
+    pub addresses: AddressRule,
 }
 
 /// What is spoken to an upstream.
@@ -55,7 +58,12 @@ pub enum Protocol {
 
 impl Default for Connect {
     fn default() -> Self {
-        Self { ca: None, protocol: Protocol::Negotiated, within: ForwardDeclaration::CONNECT_TIMEOUT }
+        Self {
+            ca: None,
+            protocol: Protocol::Negotiated,
+            within: ForwardDeclaration::CONNECT_TIMEOUT,
+            addresses: AddressRule::Any,
+        }
     }
 }
 
@@ -69,7 +77,7 @@ impl Connect {
         B: HttpBody<Data = Bytes> + Send + Unpin + 'static,
         B::Error: Into<Box<dyn StdError + Send + Sync>>,
     {
-        let mut tcp = HttpConnector::new();
+        let mut tcp = HttpConnector::new_with_resolver(CheckedResolver(self.addresses.clone()));
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(self.within));
@@ -115,11 +123,11 @@ impl Connect {
 /// A connector that gives up in time, handshake included.
 #[derive(Debug, Clone)]
 pub struct TimedConnector {
-    connector: HttpsConnector<HttpConnector>,
+    connector: HttpsConnector<HttpConnector<CheckedResolver>>,
     within: Duration,
 }
 
-type Stream = <HttpsConnector<HttpConnector> as Service<Uri>>::Response;
+type Stream = <HttpsConnector<HttpConnector<CheckedResolver>> as Service<Uri>>::Response;
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 impl Service<Uri> for TimedConnector {

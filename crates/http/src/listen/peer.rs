@@ -6,6 +6,8 @@ use std::sync::Arc;
 use onefold_core::error::DECLARATION_INVALID;
 use onefold_core::{Error, Result};
 
+use crate::network::Network;
+
 /// The other end of the connection that a request came on; in every request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
@@ -48,12 +50,6 @@ pub struct TrustedProxies {
     unix: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Network {
-    address: IpAddr,
-    bits: u8,
-}
-
 impl TrustedProxies {
     /// Reads addresses such as `10.0.0.7`, networks such as `10.0.0.0/8`, and `unix` for every process that may open the socket.
     pub fn parse<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self> {
@@ -78,30 +74,6 @@ impl TrustedProxies {
             None => false,
             Some(None) => self.unix,
             Some(Some(address)) => self.networks.iter().any(|network| network.contains(address.to_canonical())),
-        }
-    }
-}
-
-impl Network {
-    fn parse(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-        let address: IpAddr = address.parse().ok()?;
-        let all = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Some(all), |bits| bits.parse().ok().filter(|bits| *bits <= all))?;
-        Some(Self { address, bits })
-    }
-
-    fn contains(&self, other: IpAddr) -> bool {
-        match (self.address, other) {
-            (IpAddr::V4(mine), IpAddr::V4(other)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                u32::from(mine) & mask == u32::from(other) & mask
-            }
-            (IpAddr::V6(mine), IpAddr::V6(other)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                u128::from(mine) & mask == u128::from(other) & mask
-            }
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
         }
     }
 }
