@@ -1,0 +1,177 @@
+//! How the brokers are reached: plain data, with the secrets as values that are never printed.
+
+use krafka::auth::{AuthConfig, TlsConfig};
+use onefold_core::error::{DECLARATION_INVALID, Error, Redacted, Result};
+
+/// A Kafka cluster, and who we are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KafkaSettings {
+    /// Brokers that are asked for the others, each `host:port`. At least one.
+    pub brokers: Vec<String>,
+    /// The name in every request, for the broker's logs and quotas, and the first part of each `transactional.id`: give
+    /// each installation on a cluster its own. Default: `onefold`.
+    pub client_id: String,
+    /// Encrypts every connection. Default: not.
+    pub tls: Option<KafkaTls>,
+    /// Signs in on every connection. Default: not.
+    pub sasl: Option<KafkaSasl>,
+}
+
+/// How a connection is encrypted; a broker is always checked against its name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct KafkaTls {
+    /// Certificates, in PEM, that alone are trusted. Default: those that the system trusts.
+    pub ca_pem: Option<Vec<u8>>,
+    /// The certificate that we show. Default: none.
+    pub client: Option<KafkaClientCertificate>,
+    /// The name that brokers prove, where it is not the one in their address. Default: that one.
+    pub server_name: Option<String>,
+}
+
+/// A certificate that we show, with its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KafkaClientCertificate {
+    /// The certificate and those that signed it, in PEM.
+    pub chain_pem: Vec<u8>,
+    /// Its key, in PEM.
+    pub key_pem: Redacted<Vec<u8>>,
+}
+
+/// How we sign in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KafkaSasl {
+    /// In which way.
+    pub mechanism: SaslMechanism,
+    /// As whom.
+    pub username: String,
+    /// With what.
+    pub password: Redacted<String>,
+}
+
+/// A way of signing in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SaslMechanism {
+    /// The password is sent as it is: only with TLS.
+    Plain,
+    /// The password is proven and not sent.
+    ScramSha256,
+    /// The same, with the longer digest.
+    ScramSha512,
+}
+
+impl KafkaSettings {
+    /// A cluster with the defaults: not encrypted, nobody signs in.
+    pub fn new<B: Into<String>>(brokers: impl IntoIterator<Item = B>) -> Self {
+        Self {
+            brokers: brokers.into_iter().map(Into::into).collect(),
+            client_id: "onefold".to_owned(),
+            tls: None,
+            sasl: None,
+        }
+    }
+
+    /// Whether they can be used at all.
+    pub fn check(&self) -> Result<()> {
+        let refused = |detail: String, hint: &str| Error::new(DECLARATION_INVALID, detail).hint(hint);
+        if self.brokers.is_empty() {
+            return Err(refused("no Kafka broker is named".to_owned(), "name one or more, each HOST:PORT"));
+        }
+        for broker in &self.brokers {
+            let port = broker.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+            if port.is_none_or(|port| port.parse::<u16>().is_err()) {
+                return Err(refused(
+                    format!("{broker:?} is not the address of a Kafka broker"),
+                    "use HOST:PORT, for example broker-1.example:9092",
+                ));
+            }
+        }
+        if self.client_id.is_empty() || self.client_id.len() > 100 {
+            return Err(refused("the Kafka client_id is empty or too long".to_owned(), "use 1 to 100 characters"));
+        }
+        let Some(sasl) = &self.sasl else { return Ok(()) };
+        if sasl.username.is_empty() {
+            return Err(refused("the Kafka username is empty".to_owned(), "name the user, or leave sasl out"));
+        }
+        if sasl.mechanism == SaslMechanism::Plain && self.tls.is_none() {
+            return Err(refused(
+                "PLAIN would send the Kafka password unencrypted".to_owned(),
+                "use TLS, or SCRAM-SHA-512",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The same for the client.
+    pub(crate) fn security(&self) -> AuthConfig {
+        let auth = self.sasl.as_ref().map_or_else(AuthConfig::plaintext, KafkaSasl::auth);
+        match &self.tls {
+            Some(tls) => auth.with_tls(tls.config()),
+            None => auth,
+        }
+    }
+}
+
+impl KafkaSasl {
+    fn auth(&self) -> AuthConfig {
+        let (username, password) = (self.username.as_str(), self.password.reveal().as_str());
+        match self.mechanism {
+            SaslMechanism::Plain => AuthConfig::sasl_plain(username, password),
+            SaslMechanism::ScramSha256 => AuthConfig::sasl_scram_sha256(username, password),
+            SaslMechanism::ScramSha512 => AuthConfig::sasl_scram_sha512(username, password),
+        }
+    }
+}
+
+impl KafkaTls {
+    fn config(&self) -> TlsConfig {
+        let mut config = match &self.ca_pem {
+            Some(pem) => TlsConfig::new().with_ca_cert_pem(pem.clone()),
+            None => TlsConfig::new().with_native_roots(),
+        };
+        if let Some(client) = &self.client {
+            config = config.with_client_cert_pem(client.chain_pem.clone(), client.key_pem.reveal().clone());
+        }
+        if let Some(name) = &self.server_name {
+            config = config.with_sni_hostname(name);
+        }
+        config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signed_in(mechanism: SaslMechanism, tls: Option<KafkaTls>) -> KafkaSettings {
+        let sasl =
+            KafkaSasl { mechanism, username: "onefold".to_owned(), password: Redacted::new("hush-hush".to_owned()) };
+        KafkaSettings { tls, sasl: Some(sasl), ..KafkaSettings::new(["broker:9092"]) }
+    }
+
+    #[test]
+    fn settings_that_cannot_work_are_refused_with_what_to_write() {
+        for bad in [vec![], vec!["broker"], vec!["broker:9092", ":9092"], vec!["broker:port"]] {
+            let error = KafkaSettings::new(bad.clone()).check().unwrap_err();
+            assert!(error.next_step().contains("HOST:PORT"), "{bad:?}");
+        }
+        assert!(KafkaSettings::new(["broker:9092", "10.0.0.1:9092", "[::1]:9092"]).check().is_ok());
+    }
+
+    #[test]
+    fn a_password_is_not_sent_unencrypted() {
+        let error = signed_in(SaslMechanism::Plain, None).check().unwrap_err();
+        assert!(error.next_step().contains("TLS"), "{error}");
+        assert!(signed_in(SaslMechanism::Plain, Some(KafkaTls::default())).check().is_ok());
+        assert!(signed_in(SaslMechanism::ScramSha256, None).check().is_ok());
+    }
+
+    #[test]
+    fn no_secret_is_printed() {
+        let key_pem = Redacted::new(b"PRIVATE".to_vec());
+        let client = Some(KafkaClientCertificate { chain_pem: b"PUBLIC".to_vec(), key_pem });
+        let settings = signed_in(SaslMechanism::ScramSha512, Some(KafkaTls { client, ..KafkaTls::default() }));
+        let shown = format!("{settings:?} {:?}", settings.security());
+        assert!(!shown.contains("hush-hush") && !shown.contains("PRIVATE"), "{shown}");
+        assert!(!shown.contains(&format!("{:?}", b"PRIVATE")), "{shown}");
+    }
+}
