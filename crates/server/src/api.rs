@@ -7,6 +7,9 @@
 //! | `operations` | get, list, timeline, result |
 //! | `incidents` | the work list |
 //! | `verbs`, `verb_bodies` | what a person decides, about one incident and about many |
+//! | `events`, `event_verbs` | the outbox: stage, look, decide about what was set aside |
+//! | `relays` | how far each relay is; start, retire, rebase |
+//! | `replays` | what is sent again: ask, look, cancel |
 //! | `prune` | retention, applied now |
 //! | `grants` | how long callers take |
 //! | `health` | alive, ready, metrics |
@@ -20,6 +23,8 @@ mod admission;
 mod choices;
 mod claims;
 mod documented_problems;
+mod event_verbs;
+mod events;
 pub(crate) mod fields;
 mod grants;
 mod health;
@@ -27,10 +32,14 @@ mod incidents;
 mod names;
 mod openapi;
 mod operations;
+mod outbox_shapes;
 mod pages;
 mod problem_response;
 mod prune;
 mod records;
+mod relays;
+mod replay_shapes;
+mod replays;
 mod shapes;
 mod undelivered;
 mod verb_bodies;

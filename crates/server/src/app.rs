@@ -1,11 +1,12 @@
 //! The ledger as the API and the commands use it: opened from configuration, kinds declared and pinned.
 
 use std::fs::File;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use onefold_config::{DeclaredKind, KindDeclaration, RetentionDeclaration};
 use onefold_core::effect::KindSpec;
 use onefold_core::error::KIND_MISMATCH;
+use onefold_core::event::EventContracts;
 use onefold_core::operation::KindName;
 use onefold_core::port::{Clock, Faults, NoFaults, Registry as _, StoredDeclaration};
 use onefold_core::{Error, Result, Timestamp};
@@ -25,6 +26,8 @@ pub(crate) struct App {
     pub(crate) ledger: Ledger<Database>,
     /// Kinds of the configuration: those win over what a first claim declared.
     configured: Vec<KindName>,
+    /// What is promised of events, as the configuration says now.
+    contracts: RwLock<EventContracts>,
     /// The files of this server, while it lives.
     _files: Option<File>,
 }
@@ -80,6 +83,7 @@ impl App {
         let app = Self {
             ledger: Ledger::open(store, settings)?,
             configured: config.kinds.iter().map(|kind| kind.terms.kind.clone()).collect(),
+            contracts: RwLock::new(config.contracts.clone()),
             _files: files,
         };
         app.ledger.redeclare_dependencies(&config.dependencies)?;
@@ -99,12 +103,19 @@ impl App {
         config.kinds.iter().map(kind).collect()
     }
 
-    /// Puts kinds and dependencies in force as a configuration declares them now, all or none. A kind that it no longer
+    /// Puts kinds, dependencies and contracts of events in force as a configuration declares them now, all or none. A kind that it no longer
     /// declares keeps its terms until the next start.
     pub(crate) fn redeclare(&self, kinds: PartKinds, config: &Config) -> Result<()> {
         // Whatever is wrong with a dependency was found when the configuration was read.
         self.ledger.redeclare(kinds)?;
-        self.ledger.redeclare_dependencies(&config.dependencies)
+        self.ledger.redeclare_dependencies(&config.dependencies)?;
+        *self.contracts.write().unwrap_or_else(PoisonError::into_inner) = config.contracts.clone();
+        Ok(())
+    }
+
+    /// What is promised of events.
+    pub(crate) fn contracts(&self) -> EventContracts {
+        self.contracts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn declare_pinned(&self) -> Result<()> {

@@ -11,8 +11,8 @@ use onefold_core::port::{Faults, NoFaults};
 use onefold_core::{Error, Result};
 
 use crate::commands::{
-    accept, archive, backup, completions, configuration, errors, explain, gateway, incidents, migrate, operations,
-    prune, restore, run, serve, token,
+    accept, archive, backup, completions, configuration, errors, events, explain, gateway, incidents, migrate,
+    operations, outbox, prune, restore, run, serve, token,
 };
 use crate::config::Config;
 use crate::database::Database;
@@ -88,6 +88,10 @@ enum Command {
     Operations(operations::OperationsArgs),
     /// See and settle what needs a person
     Incidents(incidents::IncidentsArgs),
+    /// See what relays publish, and decide about events that were set aside
+    Outbox(outbox::OutboxArgs),
+    /// Show the contracts of events, and hold their pages to them
+    Events(events::EventsArgs),
     /// Apply retention now
     Prune(prune::PruneArgs),
     /// Read what a prune archived
@@ -176,6 +180,8 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
         | Command::Gateway(_)
         | Command::Operations(_)
         | Command::Incidents(_)
+        | Command::Outbox(_)
+        | Command::Events(_)
         | Command::Prune(_)
         | Command::Migrate(_)
         | Command::Backup(_)
@@ -190,7 +196,8 @@ async fn carry_out(cli: Cli, faults: Arc<dyn Faults>) -> Result<ExitCode> {
     }
     let config = Config::load(shared.config.as_deref(), &flags)?;
     let traces = crate::log::start(&config, matches!(command, Command::Serve(_)))?;
-    let ended = with_configuration(command, &Context { config, json: shared.json, faults }).await;
+    let context = Context { config, json: shared.json, faults };
+    let ended = Box::pin(with_configuration(command, &context)).await;
     crate::database::finish_all().await;
     if let Some(traces) = traces {
         traces.end().await;
@@ -206,6 +213,8 @@ async fn with_configuration(command: Command, context: &Context) -> Result<ExitC
         Command::Gateway(args) => gateway::gateway(context, args).await,
         Command::Operations(args) => operations::operations(context, args).await,
         Command::Incidents(args) => incidents::incidents(context, args).await,
+        Command::Outbox(args) => outbox::outbox(context, args).await,
+        Command::Events(args) => events::events(context, args),
         Command::Prune(args) => prune::prune(context, &args).await,
         Command::Migrate(args) => migrate::migrate(context, &args).await,
         Command::Backup(args) => backup::backup(context, &args).await,

@@ -15,8 +15,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use onefold_config::{DeclaredKind, DependencyDeclaration, NotifyDeclaration};
+use onefold_config::{BrokerDeclaration, CheckedRelay, DeclaredKind, DependencyDeclaration, NotifyDeclaration};
 use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_core::event::EventContracts;
 use onefold_core::time::parse_duration;
 use onefold_core::{Error, Result};
 
@@ -71,6 +72,12 @@ pub(crate) struct Config {
     pub(crate) gateway: Option<DeclaredGateway>,
     /// Who is told of incidents.
     pub(crate) notify: Option<NotifyDeclaration>,
+    /// Clusters that relays publish to, by name.
+    pub(crate) brokers: BTreeMap<String, BrokerDeclaration>,
+    /// What is promised of events, by type.
+    pub(crate) contracts: EventContracts,
+    /// What publishes events.
+    pub(crate) relays: Vec<CheckedRelay>,
     source: Source,
     /// Every value with its origin, as `onefold config` shows it.
     pub(crate) layers: Layers,
@@ -214,6 +221,9 @@ impl Config {
             dependencies: declared.dependencies,
             gateway: declared.gateway,
             notify: declared.notify,
+            brokers: declared.brokers,
+            contracts: declared.contracts,
+            relays: declared.relays,
             source: Source::default(),
             layers,
         })

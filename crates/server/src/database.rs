@@ -7,17 +7,24 @@ use std::time::Duration;
 
 use onefold_core::clock::Confirmation;
 use onefold_core::error::{DATABASE_NOT_EMPTY, DATABASE_UNAVAILABLE, LEDGER_NOT_FOUND};
+use onefold_core::event::{EventId, NewEvent, StoredEvent};
 use onefold_core::fingerprint::Keyring;
 use onefold_core::incident::{Group, Incident};
 use onefold_core::ledger::{Entry, Note, ReconcileRequest, Reconciled, ResolveRequest, Resolved, TimelineEvent};
 use onefold_core::operation::{KindName, OperationKey, Tenant};
-use onefold_core::port::{
-    Announcement, AnnouncementQueue, ApiToken, BoxFuture, Contents, Counts, DueQuestions, Faults, Filter,
-    IncidentEvent, IncidentFilter, IncidentWrite, InstallationLock, LedgerMaintenance, LedgerRead, LedgerWrite, Listed,
-    Page, PruneRequest, Pruned, Registry, Sink, Step, StepAnswer, Store, StoredDeclaration, SubjectChange,
-    SweepRequest, Swept,
+use onefold_core::outbox::{
+    AsideEvent, Begin, CursorStep, EventPatterns, EventPlace, EventReplay, LaneCursor, OwnTable, PageSettlement,
+    RelayName, RelaySpec, ReplayRequest, ReplaySpec, ReplayedPage, RowMark,
 };
-use onefold_core::{Error, Result};
+use onefold_core::port::{
+    Announcement, AnnouncementQueue, ApiToken, AsideDecision, AsideFilter, AsideWithEvent, BoxFuture, CheckedTable,
+    Contents, Counts, DueQuestions, EventWithAsides, Faults, Filter, HeldLanes, IncidentEvent, IncidentFilter,
+    IncidentWrite, InstallationLock, LaneRequest, LedgerMaintenance, LedgerRead, LedgerWrite, Listed, OutboxOperate,
+    OwnTableStore, Page, Poll, PollSize, PruneRequest, Pruned, Registry, RelayState, RelayStore, RelayVerb,
+    ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, Sink, StageOrder, Staged, Staging, Step,
+    StepAnswer, Store, StoredDeclaration, SubjectChange, SweepRequest, Swept, TakenRows,
+};
+use onefold_core::{Error, Result, Timestamp};
 use onefold_postgres::Postgres;
 use onefold_runtime::{SystemClock, SystemRandom};
 use onefold_sqlite::Sqlite;
@@ -254,6 +261,86 @@ impl AnnouncementQueue for Database {
 impl IncidentWrite for Database {
     handed_on! {
         change_incidents(changes: Vec<SubjectChange>) -> BoxFuture<'_, Result<()>>;
+    }
+}
+
+impl RelayStore for Database {
+    handed_on! {
+        declare(relays: Vec<RelaySpec>, by: Arc<str>) -> BoxFuture<'_, Result<()>>;
+        hold_lanes(request: LaneRequest) -> BoxFuture<'_, Result<HeldLanes>>;
+        poll(events: EventPatterns, cursors: Vec<LaneCursor>, size: PollSize) -> BoxFuture<'_, Result<Poll>>;
+        events_at(places: Vec<EventPlace>) -> BoxFuture<'_, Result<Vec<Arc<StoredEvent>>>>;
+        move_cursors(relay: RelayName, steps: Vec<(LaneCursor, CursorStep)>) -> BoxFuture<'_, Result<Vec<u16>>>;
+        settle(relay: RelayName, pages: Vec<PageSettlement>, incidents: Vec<SubjectChange>)
+            -> BoxFuture<'_, Result<Vec<u16>>>;
+        asides_due(relay: RelayName, lanes: Vec<u16>, limit: usize)
+            -> BoxFuture<'_, Result<Vec<AsideWithEvent>>>;
+    }
+}
+
+impl OwnTableStore for Database {
+    handed_on! {
+        check_table(table: OwnTable) -> BoxFuture<'_, Result<CheckedTable>>;
+        take_rows(table: CheckedTable, events: EventPatterns, lease_for: Duration, limit: usize)
+            -> BoxFuture<'_, Result<TakenRows>>;
+        mark_rows(
+            table: CheckedTable,
+            lease_until: Timestamp,
+            marks: Vec<(Arc<str>, RowMark)>,
+            incidents: Vec<SubjectChange>
+        ) -> BoxFuture<'_, Result<()>>;
+    }
+}
+
+impl ReplayStore for Database {
+    handed_on! {
+        hold_replay(relay: RelayName, holder: Arc<str>, lease_for: Duration) -> BoxFuture<'_, Result<Option<EventReplay>>>;
+        replay_page(replay: EventReplay, limit: usize) -> BoxFuture<'_, Result<ReplayPage>>;
+        settle_replay(replay: EventReplay, page: ReplayedPage, lease_for: Duration)
+            -> BoxFuture<'_, Result<Option<EventReplay>>>;
+    }
+}
+
+impl ReplayOperate for Database {
+    handed_on! {
+        count_replay(spec: ReplaySpec, limit: u64) -> BoxFuture<'_, Result<u64>>;
+        request_replay(request: ReplayRequest) -> BoxFuture<'_, Result<EventReplay>>;
+        replays(filter: ReplayListFilter, limit: usize) -> BoxFuture<'_, Result<Vec<EventReplay>>>;
+        cancel_replay(cancel: ReplayCancel) -> BoxFuture<'_, Result<EventReplay>>;
+    }
+}
+
+impl OutboxOperate for Database {
+    handed_on! {
+        relays() -> BoxFuture<'_, Result<(Timestamp, Vec<RelayState>)>>;
+        event(id: EventId) -> BoxFuture<'_, Result<Option<EventWithAsides>>>;
+        asides(filter: AsideFilter, limit: usize) -> BoxFuture<'_, Result<Vec<AsideEvent>>>;
+        published(id: EventId, relay: Option<RelayName>) -> BoxFuture<'_, Result<bool>>;
+        decide(decision: AsideDecision) -> BoxFuture<'_, Result<Vec<AsideEvent>>>;
+        start(verb: RelayVerb) -> BoxFuture<'_, Result<usize>>;
+        retire(verb: RelayVerb) -> BoxFuture<'_, Result<()>>;
+        rebase(verb: RelayVerb, begin: Begin) -> BoxFuture<'_, Result<()>>;
+        prune_events(before: Timestamp, limit: usize) -> BoxFuture<'_, Result<usize>>;
+    }
+}
+
+impl Database {
+    /// Stages events in a commit of their own, for callers that have no database.
+    pub(crate) async fn stage(&self, events: &[NewEvent]) -> Result<Vec<Staged>> {
+        match self {
+            Self::Sqlite(store) => {
+                let mut transaction = store.begin().await?;
+                let staged = store.stage(&mut transaction, events, StageOrder::LockAggregate).await?;
+                transaction.commit().await?;
+                Ok(staged)
+            }
+            Self::Postgres(store) => {
+                let mut transaction = store.begin().await?;
+                let staged = store.stage(&mut transaction, events, StageOrder::LockAggregate).await?;
+                transaction.commit().await?;
+                Ok(staged)
+            }
+        }
     }
 }
 

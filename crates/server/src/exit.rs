@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use onefold_core::Error;
 use onefold_core::error::{
-    COMMIT_UNKNOWN, CONFIGURATION_INVALID, DECLARATION_INVALID, ErrorClass, OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN,
-    POLICY_NOT_ALLOWED,
+    COMMIT_UNKNOWN, CONFIGURATION_INVALID, DECLARATION_INVALID, EVENT_IN_FLIGHT, EVENT_TYPE_UNKNOWN, ErrorClass,
+    OUTCOME_NOT_RECORDED, OUTPUT_NOT_WRITTEN, POLICY_NOT_ALLOWED,
 };
 
 /// How a command ends; the number is what a shell sees.
@@ -52,6 +52,12 @@ impl Exit {
         }
         if error.code() == COMMIT_UNKNOWN {
             return Self::Unknown;
+        }
+        if error.code() == EVENT_IN_FLIGHT {
+            return Self::TryLater;
+        }
+        if error.code() == EVENT_TYPE_UNKNOWN {
+            return Self::NotFound;
         }
         match error.code().descriptor().class {
             ErrorClass::Validation | ErrorClass::Contract => Self::BadData,

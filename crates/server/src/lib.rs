@@ -39,6 +39,7 @@ mod notify;
 mod outcome_file;
 mod part;
 mod reconcile_http;
+mod relays;
 mod table;
 mod trace;
 

@@ -13,7 +13,7 @@ use onefold_runtime::Reconciler;
 
 use crate::app::App;
 use crate::config::Config;
-use crate::{gateway, notify};
+use crate::{gateway, notify, relays};
 
 /// Kinds that a part declares, each with how its provider is asked.
 pub(crate) type PartKinds = Vec<(Arc<KindSpec>, Option<Reconciler>)>;
@@ -22,6 +22,8 @@ pub(crate) type PartKinds = Vec<(Arc<KindSpec>, Option<Reconciler>)>;
 /// with the listeners; the ledger comes last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DrainStage {
+    /// What publishes events: a page in flight ends, and its part goes to another server.
+    Relays,
     /// What others call: requests in flight end, new ones are refused.
     Listeners,
     /// What tells people of incidents, which may still open while the listeners drain.
@@ -61,6 +63,11 @@ const PARTS: &[PartSpec] = &[
         name: gateway::NAME,
         declared: |config| config.gateway.is_some(),
         start: |config, app| Box::pin(gateway::start(config, app)),
+    },
+    PartSpec {
+        name: relays::NAME,
+        declared: |config| !config.relays.is_empty(),
+        start: |config, app| Box::pin(std::future::ready(relays::start(config, app))),
     },
     PartSpec {
         name: notify::NAME,

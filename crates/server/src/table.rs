@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write as _;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use onefold_core::Error;
 use onefold_core::error::OUTPUT_NOT_WRITTEN;
 
@@ -42,10 +42,24 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
 
 /// A table with this head and these rows.
 pub(crate) fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    table_with_numbers(head, &[], rows)
+}
+
+/// The same; numbers are in these columns, and end under each other.
+pub(crate) fn table_with_numbers<const N: usize>(
+    head: [&str; N],
+    numbers: &[usize],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
     let mut table = Table::new();
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(head);
     for row in rows {
         table.add_row(row);
+    }
+    for index in numbers {
+        if let Some(column) = table.column_mut(*index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
     }
     let lines = table.to_string();
     lines.lines().map(|line| line.trim_end().strip_prefix(' ').unwrap_or(line.trim_end()).to_owned() + "\n").collect()
@@ -61,13 +75,19 @@ pub(crate) fn short_time(at: &str) -> String {
 
 /// How long ago something was, in words.
 pub(crate) fn ago(then: onefold_core::Timestamp, now: onefold_core::Timestamp) -> String {
-    let seconds = now.since(then).as_secs();
-    match seconds {
+    match now.since(then).as_secs() {
         0..=1 => "just now".to_owned(),
-        2..=119 => format!("{seconds} s ago"),
-        120..=7_199 => format!("{} min ago", seconds / 60),
-        7_200..=172_799 => format!("{} h ago", seconds / 3_600),
-        _ => format!("{} days ago", seconds / 86_400),
+        seconds => format!("{} ago", age(seconds)),
+    }
+}
+
+/// How old something is, in words.
+pub(crate) fn age(seconds: u64) -> String {
+    match seconds {
+        0..=119 => format!("{seconds} s"),
+        120..=7_199 => format!("{} min", seconds / 60),
+        7_200..=172_799 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
     }
 }
 

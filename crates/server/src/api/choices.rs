@@ -18,6 +18,11 @@ pub(super) fn describe(document: &mut OpenApi) {
             *fingerprint = RefOr::T(AllOfBuilder::new().item(fingerprint.clone()).item(fingerprint_mode()).into());
         }
     }
+    if let Some(RefOr::T(Schema::Object(event))) = components.schemas.get_mut("StageBody")
+        && let Some(RefOr::T(Schema::Object(headers))) = event.properties.get_mut("headers")
+    {
+        headers.property_names = Some(Box::new(header_names()));
+    }
     for (name, schema) in &mut components.schemas {
         let choice: Schema = match name.as_str() {
             "ResolveBody" | "ResolveManyBody" => one_of([
@@ -27,6 +32,7 @@ pub(super) fn describe(document: &mut OpenApi) {
             ]),
             "BulkFilter" => any_of([with("kind", Type::String), with("group", Type::String)]),
             "ClaimBody" => one_of([with_any_json("request"), with("requestDigest", Type::String)]),
+            "EditBody" => one_of([with_any_json("payload"), with("payloadBase64", Type::String)]),
             "FailBody" => AllOfBuilder::new().item(final_without_category()).item(needed_repair()).into(),
             _ => continue,
         };
@@ -44,6 +50,14 @@ fn categories() -> Schema {
     };
     let keys: Vec<String> = Category::ALL.iter().map(key).collect();
     ObjectBuilder::new().schema_type(Type::String).enum_values(Some(keys)).into()
+}
+
+/// Names of headers that an event may bring along: none that a target sets itself.
+fn header_names() -> Schema {
+    let ours = "ce_|ce-|cloudevents|onefold-|webhook-";
+    let set = "content-type|content-length|host|connection|transfer-encoding|authorization|idempotency-key|nats-msg-id";
+    let pattern = format!("^(?!{ours})(?!(?:{set})$)[a-z0-9_-]{{1,100}}$");
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
 }
 
 /// `raw`, `canonical`, or the fields that are compared.

@@ -57,6 +57,17 @@ const LEASE: &[Code] = &[
 const OUTCOME: &[Code] = &[codes::OUTCOME_CONFLICT, codes::OUTCOME_NOT_RECORDED];
 const EVIDENCE: &[Code] = &[codes::EVIDENCE_REQUIRED];
 const DECISION: &[Code] = &[codes::RESOLUTION_REFUSED];
+const REASON: &[Code] = &[codes::LIMIT_EXCEEDED];
+const EVENT: &[Code] = &[codes::EVENT_NOT_FOUND];
+const EVENT_SHAPE: &[Code] = &[codes::EVENT_TOO_LARGE, codes::EVENT_HEADER_INVALID, codes::VALIDATION_REJECTED];
+const EVENT_CONTRACT: &[Code] =
+    &[codes::EVENT_TYPE_UNKNOWN, codes::EVENT_VERSION_UNSUPPORTED, codes::EVENT_CONTRACT_INVALID];
+const EVENT_ID: &[Code] = &[codes::EVENT_ID_REUSED];
+const EVENT_STATE: &[Code] = &[codes::EVENT_MOVED_ON, codes::EVENT_IN_FLIGHT];
+const RELAY: &[Code] = &[codes::RELAY_NOT_FOUND];
+const REPLAY: &[Code] = &[codes::REPLAY_NOT_FOUND];
+const REPLAY_BOUNDS: &[Code] = &[codes::REPLAY_UNBOUNDED, codes::VALIDATION_REJECTED];
+const REPLAY_STATE: &[Code] = &[codes::REPLAY_ENDED];
 const COMMIT: &[Code] = &[codes::COMMIT_UNKNOWN];
 const PAGE: &[Code] = &[codes::ROUTE_NOT_FOUND];
 const DAMAGED: &[Code] = &[codes::RESULT_DAMAGED];
@@ -66,7 +77,7 @@ const RETENTION: &[Code] = &[codes::STORE_UNAVAILABLE, codes::CLOCK_NOT_CONFIRME
 fn groups(operation: &str) -> &'static [&'static [Code]] {
     match operation {
         "ready" => &[STORE],
-        "metrics" | "groups" => &[TOKEN, STORE],
+        "metrics" | "groups" | "list_relays" => &[TOKEN, STORE],
         "error_page" | "runbook" => &[PARAMETERS, PAGE],
         "claim" => &[TOKEN, STORE, ROLE, BODY, NAMES, CLAIM, DEPENDENCY],
         "claim_many" => &[TOKEN, STORE, ROLE, BODY, NAMES],
@@ -74,13 +85,25 @@ fn groups(operation: &str) -> &'static [&'static [Code]] {
         "fail" | "unknown" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, OPERATION, LEASE, OUTCOME],
         "release" | "renew" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, OPERATION, LEASE],
         "list_operations" => &[TOKEN, STORE, PARAMETERS, NAMES, KIND],
-        "list_incidents" => &[TOKEN, STORE, PARAMETERS, KIND],
+        "list_incidents" | "list_parked_events" | "list_replays" => &[TOKEN, STORE, PARAMETERS, KIND],
         "get_operation" | "timeline" => &[TOKEN, STORE, PARAMETERS, OPERATION],
         "result" => &[TOKEN, STORE, ROLE, PARAMETERS, OPERATION, DAMAGED],
         "get_incident" => &[TOKEN, STORE, PARAMETERS, INCIDENT],
         "resolve" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, EVIDENCE, COMMIT],
         "retry" | "ask" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, NAMES, INCIDENT, OPERATION, DECISION, COMMIT],
         "resolve_many" | "retry_many" | "ask_many" => &[TOKEN, STORE, ROLE, BODY, NAMES, KIND, OPERATION, COMMIT],
+        "stage_event" => &[TOKEN, STORE, ROLE, BODY, EVENT_SHAPE, EVENT_CONTRACT, EVENT_ID, COMMIT],
+        "get_event" => &[TOKEN, STORE, PARAMETERS, EVENT],
+        "release_event" | "skip_event" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, REASON, EVENT, EVENT_STATE, COMMIT],
+        "edit_event" => {
+            &[TOKEN, STORE, ROLE, BODY, PARAMETERS, REASON, EVENT, EVENT_STATE, EVENT_SHAPE, EVENT_CONTRACT, COMMIT]
+        }
+        "start_relay" | "retire_relay" | "rebase_relay" => {
+            &[TOKEN, STORE, ROLE, BODY, PARAMETERS, REASON, RELAY, COMMIT]
+        }
+        "replay_events" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, REASON, RELAY, REPLAY_BOUNDS, COMMIT],
+        "get_replay" => &[TOKEN, STORE, PARAMETERS, REPLAY],
+        "cancel_replay" => &[TOKEN, STORE, ROLE, BODY, PARAMETERS, REASON, REPLAY, REPLAY_STATE, COMMIT],
         "prune" => &[TOKEN, STORE, ROLE, BODY, RETENTION],
         // `health` asks nobody.
         _ => &[],

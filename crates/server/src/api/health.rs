@@ -8,9 +8,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
 use onefold_core::error::{DATABASE_UNAVAILABLE, SHUTTING_DOWN};
-use onefold_core::port::LedgerRead as _;
+use onefold_core::port::{LedgerRead as _, OutboxOperate as _, RelayState};
 use onefold_core::retry::Category;
-use onefold_core::{Error, Result};
+use onefold_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -82,8 +82,22 @@ pub(crate) async fn metrics(
     let counts = api.app.ledger.store().counts().await?;
     show("onefold_unknown_outcomes", &counts.unknown);
     show("onefold_open_incidents", &counts.open_incidents);
+    let (now, relays) = api.app.ledger.store().relays().await?;
+    relays.iter().filter(|relay| relay.retired_at.is_none()).for_each(|relay| show_relay(relay, now));
     let text = api.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
+}
+
+/// How far a relay has come.
+fn show_relay(relay: &RelayState, now: Timestamp) {
+    let lag = relay.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
+    let name = relay.name.to_string();
+    gauge!("onefold_outbox_lag_seconds", "relay" => name.clone()).set(lag.as_secs_f64());
+    #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+    {
+        gauge!("onefold_outbox_waiting", "relay" => name.clone()).set(relay.waiting as f64);
+        gauge!("onefold_outbox_parked", "relay" => name).set(relay.parked as f64);
+    }
 }
 
 /// Every category is shown, so that one whose last incident was closed falls to zero.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use onefold_core::incident::{Needs, SubjectSort};
 use onefold_core::ledger::{SideEffect, Source, Status};
+use onefold_core::outbox::{AsideStatus, ReplayState};
 use onefold_core::retry::Category;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
@@ -42,6 +43,12 @@ names! {
     NeedsName = Needs::ALL;
     /// What an incident is about.
     SubjectName = SubjectSort::ALL;
+    /// What becomes of an event that was set aside.
+    AsideStatusName = AsideStatus::ALL;
+    /// What becomes of a replay.
+    ReplayStateName = ReplayState::ALL;
+    /// Which call staged an event.
+    StagedName = ["NOW", "EARLIER"];
     /// How an operation came in.
     SourceName = Source::ALL;
 }

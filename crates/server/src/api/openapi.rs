@@ -8,7 +8,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::{
-    Shared, choices, claims, documented_problems, health, incidents, operations, pages, prune, records, verbs,
+    Shared, choices, claims, documented_problems, event_verbs, events, health, incidents, operations, pages, prune,
+    records, relays, replays, verbs,
 };
 
 #[derive(OpenApi)]
@@ -23,6 +24,7 @@ use super::{
     tags(
         (name = "ledger", description = "Claim, record, look"),
         (name = "incidents", description = "What needs a person"),
+        (name = "outbox", description = "Events, and the relays that publish them"),
         (name = "server", description = "Alive, ready, measured"),
     ),
 )]
@@ -60,6 +62,20 @@ pub(crate) fn routes() -> OpenApiRouter<Shared> {
         .routes(routes!(verbs::retry_many))
         .routes(routes!(verbs::ask))
         .routes(routes!(verbs::ask_many))
+        .routes(routes!(events::stage))
+        .routes(routes!(events::parked))
+        .routes(routes!(events::get))
+        .routes(routes!(event_verbs::release))
+        .routes(routes!(event_verbs::skip))
+        .routes(routes!(event_verbs::edit))
+        .routes(routes!(relays::list))
+        .routes(routes!(relays::start))
+        .routes(routes!(relays::retire))
+        .routes(routes!(relays::rebase))
+        .routes(routes!(replays::request))
+        .routes(routes!(replays::list))
+        .routes(routes!(replays::get))
+        .routes(routes!(replays::cancel))
         .routes(routes!(prune::prune))
         .routes(routes!(health::health))
         .routes(routes!(health::ready))

@@ -56,6 +56,8 @@ pub(crate) struct ProblemBody {
     /// Who must act.
     #[schema(example = "CALLER")]
     owner: String,
+    /// In how many seconds it may be sent again, where that is known.
+    retry_after_seconds: Option<u64>,
     /// What exactly is wrong with what was sent.
     #[schema(value_type = Option<Vec<ViolationBody>>)]
     violations: Vec<ViolationBody>,

@@ -11,7 +11,7 @@ use crate::cli::Context;
 use crate::client::Client;
 use crate::database::Creation;
 use crate::exit::Exit;
-use crate::table::{count, print_json_of, say, say_line, short_time, table};
+use crate::table::{age, count, print_json_of, say, say_line, short_time, table};
 
 /// Which incidents.
 #[derive(Debug, clap::Args)]
@@ -234,16 +234,6 @@ fn subject(incident: &Value) -> String {
 
 fn plural(word: &str) -> String {
     word.strip_suffix('y').map_or_else(|| format!("{word}s"), |stem| format!("{stem}ies"))
-}
-
-/// How old something is, in words.
-fn age(seconds: u64) -> String {
-    match seconds {
-        0..=119 => format!("{seconds} s"),
-        120..=7_199 => format!("{} min", seconds / 60),
-        7_200..=172_799 => format!("{} h", seconds / 3_600),
-        _ => format!("{} days", seconds / 86_400),
-    }
 }
 
 async fn print_list(context: &Context, client: &Client, path: &str) -> Result<ExitCode> {

@@ -128,7 +128,7 @@ impl Run<'_> {
             inform("the output is longer than what is kept of it: a duplicate gets its beginning");
         }
         let report = self.report(over.ended, &over.kept);
-        let standing = ledger.record(grant, &report, place, &mut signals).await?;
+        let standing = Box::pin(ledger.record(grant, &report, place, &mut signals)).await?;
         let code = self.tell(over.ended, &standing);
         match over.passed_on {
             Err(cause) if code == ExitCode::SUCCESS => Err(Error::new(

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use onefold_config::{DeclaredKind, DependencyDeclaration, NotifyDeclaration, SourceText, suggestion};
-use onefold_core::error::CONFIGURATION_INVALID;
+use onefold_config::{
+    BrokerDeclaration, CheckedRelay, DeclaredKind, DependencyDeclaration, EventDeclaration, NotifyDeclaration,
+    SourceText, suggestion,
+};
+use onefold_core::error::{CONFIGURATION_INVALID, DECLARATION_INVALID};
+use onefold_core::event::EventContracts;
 use onefold_core::{Error, Result};
 use serde_spanned::Spanned;
 
@@ -16,7 +20,7 @@ use crate::gateway::DeclaredGateway;
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// What a file declares in tables.
-const TABLES: [&str; 5] = ["kind", "route", "gateway", "dependency", "notify"];
+const TABLES: [&str; 8] = ["kind", "route", "gateway", "dependency", "notify", "broker", "relay", "event"];
 
 /// A value of the file, and its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +41,12 @@ pub(crate) struct Declared {
     pub(crate) gateway: Option<DeclaredGateway>,
     /// Who is told of incidents.
     pub(crate) notify: Option<NotifyDeclaration>,
+    /// Clusters that relays publish to, by name.
+    pub(crate) brokers: BTreeMap<String, BrokerDeclaration>,
+    /// What is promised of events, by type.
+    pub(crate) contracts: EventContracts,
+    /// What publishes events.
+    pub(crate) relays: Vec<CheckedRelay>,
 }
 
 /// The values of a file, and what it declares.
@@ -56,15 +66,33 @@ pub(super) fn read(path: &Path) -> Result<(Vec<FileValue>, Declared)> {
 /// The values of a file's text, and what it declares.
 pub(super) fn read_text(file: &str, text: &str) -> Result<(Vec<FileValue>, Declared)> {
     let declared = || -> Result<Declared> {
+        let contracts = onefold_config::events(file, text, schema_file)?;
         Ok(Declared {
             kinds: onefold_config::kinds(file, text)?,
             dependencies: onefold_config::dependencies(file, text)?,
             gateway: crate::gateway::read(file, text)?,
             notify: onefold_config::notify(file, text)?,
+            brokers: onefold_config::brokers(file, text)?,
+            relays: onefold_config::relays(file, text, &contracts)?,
+            contracts,
         })
     };
     let read = values(file, text).and_then(|values| Ok((values, declared()?)));
     read.map_err(|error| without_secrets(&error))
+}
+
+/// The text of a schema.
+fn schema_file(path: &Path) -> Result<String> {
+    let wrong = |what: String| Error::new(DECLARATION_INVALID, format!("{} {what}", path.display()));
+    let unreadable = |cause: std::io::Error| {
+        wrong(format!("cannot be read: {cause}"))
+            .hint("name the file of a JSON Schema; relative paths begin beside this file")
+    };
+    let bytes_max = EventDeclaration::SCHEMA_BYTES_MAX;
+    if std::fs::metadata(path).map_err(unreadable)?.len() > bytes_max {
+        return Err(wrong(format!("has more than {bytes_max} bytes")).hint("leave out what payloads do not need"));
+    }
+    std::fs::read_to_string(path).map_err(unreadable)
 }
 
 /// A mistake is shown with its line, and that may hold a database's password.

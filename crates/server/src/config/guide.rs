@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use onefold_config::{
-    AuthDeclaration, CredentialDeclaration, DependencyDeclaration, GatewayDeclaration, JwtDeclaration, KindDeclaration,
-    NotifyDeclaration, PolicyDeclaration, RetentionDeclaration, RetryDeclaration, ReusedDeclaration, RouteDeclaration,
-    Setting, TlsFiles,
+    AuthDeclaration, BrokerDeclaration, CredentialDeclaration, DependencyDeclaration, EventDeclaration,
+    GatewayDeclaration, JwtDeclaration, KindDeclaration, NotifyDeclaration, PolicyDeclaration, RelayDeclaration,
+    RetentionDeclaration, RetryDeclaration, ReusedDeclaration, RouteDeclaration, Setting, TlsFiles,
 };
 use onefold_core::time::parse_duration;
 
@@ -80,6 +80,17 @@ fn tables() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
         ),
         ("`[gateway]`", "How the [gateway](gateway.md) listens.", GatewayDeclaration::settings()),
         ("`tls`", "The files that TLS of the gateway needs, all in PEM.", TlsFiles::SETTINGS.to_vec()),
+        (
+            "`[[event]]`",
+            "The contract of an event type: [guide](outbox.md#contracts). `EventContract` of the library has the same as methods.",
+            EventDeclaration::SETTINGS.to_vec(),
+        ),
+        (
+            "`[[relay]]`",
+            "A relay of the [outbox](outbox.md): which events it publishes, and where. Two targets are two relays.",
+            RelayDeclaration::SETTINGS.to_vec(),
+        ),
+        ("`[broker.NAME]`", "A cluster that relays publish to.", BrokerDeclaration::SETTINGS.to_vec()),
         ("`[notify]`", "Who is told of incidents: [guide](notify.md).", NotifyDeclaration::SETTINGS.to_vec()),
     ]
 }
@@ -150,6 +161,9 @@ fn every_key_of_the_file_is_in_the_guide() {
         ("[[route]]\ncaller = { auth = { zzz = 1 } }\n", AuthDeclaration::SETTINGS.to_vec()),
         ("[gateway]\nzzz = 1\n", GatewayDeclaration::settings()),
         ("[gateway]\ntls = { zzz = 1 }\n", TlsFiles::SETTINGS.to_vec()),
+        ("[[event]]\nzzz = 1\n", EventDeclaration::SETTINGS.to_vec()),
+        ("[[relay]]\nzzz = 1\n", RelayDeclaration::SETTINGS.to_vec()),
+        ("[broker.b]\nzzz = 1\n", BrokerDeclaration::SETTINGS.to_vec()),
         ("[notify]\nzzz = 1\n", NotifyDeclaration::SETTINGS.to_vec()),
         ("[dependency.d]\nzzz = 1\n", DependencyDeclaration::SETTINGS.to_vec()),
         ("[kind.k]\nzzz = 1\n", KindDeclaration::SETTINGS.to_vec()),

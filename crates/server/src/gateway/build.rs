@@ -10,7 +10,7 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::{Error, Result};
 use onefold_gateway::identify::{Auth, Certificate, Jwt, Keys, KeysFrom};
 use onefold_gateway::{Forward, RequestGuard, RouteEntry, Table, Upstreams};
-use onefold_http::client::{Connect, Protocol};
+use onefold_http::client::{AddressRule, Connect, Protocol};
 use onefold_http::idempotent::{AccessLog, RouteContext, RouteSettings, header_name};
 use onefold_http::{Anonymous, Caller, FromRequest, Identify};
 
@@ -61,6 +61,7 @@ fn forward(route: &CheckedRoute) -> Result<Forward> {
             None => Protocol::Negotiated,
         },
         within: declared.connect_timeout_within(deadline),
+        addresses: AddressRule::Any,
     };
     let upstreams = Upstreams::new(route.upstreams.clone())?;
     let forward = Forward::new(upstreams, &connect, declared.timeout_within(deadline))?;

@@ -12,9 +12,10 @@ use onefold_core::error::CONFIGURATION_INVALID;
 use onefold_core::port::{Announcement, AnnouncementQueue as _, BoxFuture, Sink};
 use onefold_core::retry::{Jitter, Schedule};
 use onefold_core::{Error, Result};
+use onefold_http::client::WebhookSecret;
 use tokio::task::JoinHandle;
 
-use super::message::{Secret, body};
+use super::message::body;
 use super::pace::Pace;
 use crate::api_server::ANNOUNCE_EVERY;
 use crate::app::{App, now};
@@ -51,7 +52,7 @@ fn notifier(config: &Config, app: &Arc<App>) -> Result<Notifier> {
         let what = format!("messages cannot be sent to {:?}", declared.webhook);
         Error::new(CONFIGURATION_INVALID, what).hint("write https://HOST/PATH")
     })?;
-    let secret = Secret::read(&declared.secret_file)?;
+    let secret = WebhookSecret::read(&declared.secret_file, "[notify]")?;
     Ok(Notifier { declared, webhook, secret, client: client()?, app: Arc::clone(app) })
 }
 
@@ -96,7 +97,7 @@ impl Part for Webhook {
 struct Notifier {
     declared: NotifyDeclaration,
     webhook: Uri,
-    secret: Secret,
+    secret: WebhookSecret,
     client: ProviderClient,
     app: Arc<App>,
 }

@@ -121,14 +121,15 @@ fn a_server_that_is_asked_to_stop_ends_well_and_its_note_goes() {
 }
 
 #[test]
-fn an_idle_server_takes_less_than_40_mb() {
+fn an_idle_server_has_less_than_20_mb_of_its_own() {
     let dir = Workdir::new();
     let server = dir.serve(&[]);
     until("it is ready", || server.send(&Call::get("/ready")).status == 200);
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    // Pages of the program itself are the file's, and a test's program is many times as large as a released one.
+    let resident = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     let kilobytes: u64 = resident.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(kilobytes < 40_000, "{kilobytes} kB");
+    assert!(kilobytes < 20_000, "{kilobytes} kB");
     println!("{kilobytes} kB");
 }
 

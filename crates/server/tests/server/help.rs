@@ -21,6 +21,23 @@ const COMMANDS: &[&str] = &[
     "incidents resolve",
     "incidents retry",
     "incidents ask",
+    "outbox",
+    "outbox status",
+    "outbox parked",
+    "outbox show",
+    "outbox release",
+    "outbox skip",
+    "outbox edit",
+    "outbox replay",
+    "outbox replays",
+    "outbox cancel-replay",
+    "outbox start",
+    "outbox retire",
+    "outbox rebase",
+    "events",
+    "events list",
+    "events show",
+    "events check",
     "prune",
     "archive",
     "archive show",
@@ -95,7 +112,7 @@ fn no_command_is_missing_from_the_list() {
             .map(|line| line.trim().split(' ').next().unwrap().to_owned())
             .collect()
     };
-    for above in ["", "gateway", "operations", "incidents", "archive", "token", "errors"] {
+    for above in ["", "gateway", "operations", "incidents", "outbox", "archive", "token", "errors"] {
         let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
         for name in named(&dir.run(&words).done()).iter().filter(|name| *name != "help") {
             let whole = format!("{above} {name}");

@@ -63,8 +63,8 @@ fn said() -> Value {
 
 impl LeakFixture {
     fn new() -> Self {
-        let dir = Workdir::new();
-        let server = dir.serve(&["--log", "debug", "--body-bytes-max", "65536"]);
+        let dir = Workdir::with_config(crate::outbox::EVENTS);
+        let server = dir.serve(&["--log", "debug", "--body-bytes-max", "1048576"]);
         let token = |name: &str, role: &str, tenant: &str| {
             let made = dir.run(&["token", "add", name, "--role", role, "--tenant", tenant, "--json"]).json();
             made["token"].as_str().unwrap().to_owned()
@@ -118,7 +118,7 @@ impl LeakFixture {
             (codes::REQUEST_BODY_INVALID, claims(json!({ "m4rk3r-field": "m4rk3r-field-value" }))),
             (codes::REQUEST_BODY_INVALID, claims(json!({ "id": ["m4rk3r-type"] }))),
             (codes::REQUEST_INVALID, get("/v1/operations?status=m4rk3r-query")),
-            (codes::REQUEST_TOO_LARGE, claims(json!({ "request": "m4rk3r-large ".repeat(9000) }))),
+            (codes::REQUEST_TOO_LARGE, claims(json!({ "request": "m4rk3r-large ".repeat(90_000) }))),
             (codes::MEDIA_TYPE_UNSUPPORTED, claims(json!({})).header("content-type", "text/m4rk3r-media")),
             (codes::ROUTE_NOT_FOUND, get("/m4rk3r-path")),
             (codes::METHOD_NOT_ALLOWED, Call::new("PUT", "/v1/claims").token(&self.server.token)),
@@ -145,6 +145,34 @@ impl LeakFixture {
             (codes::OUTCOME_CONFLICT, record(&self.done, "complete", &json!({ "result": "m4rk3r-second" }))),
             (codes::EVIDENCE_REQUIRED, record(&self.payment, "complete", &json!({ "result": "m4rk3r-bare" }))),
             (codes::RESOLUTION_REFUSED, post(&verb("retry"), &json!({ "why": "m4rk3r-why" }))),
+        ]
+    }
+
+    /// The codes of the outbox that calls of a client reach, for an event that is staged and not set aside.
+    fn event_calls(&self) -> Vec<(Code, Call)> {
+        let post = |path: &str, body: &Value| Call::post(path, body).token(&self.server.token);
+        let id = attempt();
+        let staged = merged(&crate::outbox::event(&id, "CASE-7"), &json!({ "payload": { "card": "m4rk3r-event" } }));
+        self.server.post("/v1/events", &staged).ok();
+        let stage = |change: Value| post("/v1/events", &merged(&staged, &change));
+        let edit = json!({ "payload": "m4rk3r-edit", "why": "m4rk3r-why" });
+        let broken = json!({
+            "type": "case.decided",
+            "payload": { "caseId": "m4rk3r-key", "amount": "m4rk3r-amount", "m4rk3r-name": 1, "decision": { "by": null } },
+        });
+        vec![
+            (codes::EVENT_ID_REUSED, stage(json!({ "payload": "m4rk3r-reused" }))),
+            (codes::EVENT_TOO_LARGE, stage(json!({ "payload": "m4rk3r-payload".repeat(40_000) }))),
+            (codes::EVENT_HEADER_INVALID, stage(json!({ "headers": { "host": "m4rk3r-header" } }))),
+            (codes::EVENT_TYPE_UNKNOWN, stage(json!({ "type": "case.unheard-of", "payload": "m4rk3r-untyped" }))),
+            (codes::EVENT_VERSION_UNSUPPORTED, stage(json!({ "schemaVersion": 7, "payload": "m4rk3r-version" }))),
+            (codes::EVENT_CONTRACT_INVALID, stage(broken.clone())),
+            (codes::EVENT_CONTRACT_INVALID, stage(json!({ "type": "case.decided", "payload": "m4rk3r-text" }))),
+            (codes::EVENT_MOVED_ON, post(&format!("/v1/events/{id}/edit"), &edit)),
+            (codes::EVENT_NOT_FOUND, post(&format!("/v1/events/{}/edit", attempt()), &edit)),
+            (codes::RELAY_NOT_FOUND, post("/v1/relays/nobody/start", &json!({ "why": "m4rk3r-why" }))),
+            (codes::REPLAY_UNBOUNDED, post("/v1/relays/cases/replays", &json!({ "why": "m4rk3r-why" }))),
+            (codes::REPLAY_NOT_FOUND, post("/v1/replays/rpl_7/cancel", &json!({ "why": "m4rk3r-why" }))),
         ]
     }
 
@@ -182,7 +210,7 @@ impl LeakFixture {
 fn nothing_that_was_planted_is_found() {
     let fixture = LeakFixture::new();
     let mut provoked: Vec<(Code, Value)> = Vec::new();
-    for (code, call) in fixture.calls() {
+    for (code, call) in fixture.calls().into_iter().chain(fixture.event_calls()) {
         let body = fixture.server.send(&call).json();
         assert_eq!(body["code"], code.as_str(), "{body}");
         provoked.push((code, body));

@@ -78,9 +78,19 @@ pub(crate) const CONSTRUCTED: &[Code] = &[
     // Of boundaries that stand in other services.
     codes::REQUEST_HEADER_MISSING,
     codes::IDEMPOTENCY_KEY_INVALID,
-    codes::EVENT_CONTRACT_INVALID,
-    codes::EVENT_VERSION_UNSUPPORTED,
     codes::KAFKA_PUBLISH_FAILED,
+    // Of relays and of staging: in incidents, logs and the caller's own process.
+    codes::EVENT_TARGET_REFUSED,
+    codes::EVENT_IN_FLIGHT,
+    codes::REPLAY_ENDED,
+    codes::RELAY_TABLE_INVALID,
+    codes::TARGET_UNAVAILABLE,
+    codes::TARGET_NOT_READY,
+    codes::RELAY_STOPPED,
+    codes::RELAY_SET_ASIDE_FULL,
+    codes::DATABASE_RESTORED,
+    codes::STANDBY_REFUSED,
+    codes::SEQUENCE_CACHED,
     codes::CAMUNDA_COMMAND_FAILED,
     codes::MESSAGE_NOT_CORRELATED,
 ];

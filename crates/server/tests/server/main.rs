@@ -3,6 +3,9 @@
 //! | room | what it promises |
 //! |---|---|
 //! | `claims`, `records`, `operations`, `incidents`, `verbs`, `kinds`, `asks`, `health` | the API |
+//! | `replays` | what is sent again, over the API and in the shell |
+//! | `outbox`, `outbox_shown` | events and relays: staged, looked at, decided about; and what the commands say |
+//! | `contracts`, `contracts_shown` | events that break their contract are refused or parked; pages hold |
 //! | `identity` | who is let in, and what they may do |
 //! | `bad_bodies`, `bad_requests`, `bad_starts`, `full_disk` | whatever comes in, an answer that helps |
 //! | `help`, `shown`, `exits` | what people and shells see |
@@ -18,7 +21,7 @@
 //! | `scrape` | the metrics are those that the design names |
 //! | `openapi` | the description is what is served |
 //! | `snippets` | every snippet of the README and the guides |
-//! | `fixture`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
+//! | `fixture`, `relay_fixture`, `receiver`, `wire`, `description`, `seen` | how the tests reach all that |
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails where it stands")]
 
 mod archive;
@@ -30,6 +33,8 @@ mod bad_bodies;
 mod bad_requests;
 mod bad_starts;
 mod claims;
+mod contracts;
+mod contracts_shown;
 mod dependencies;
 #[path = "../shared/description.rs"]
 mod description;
@@ -52,10 +57,15 @@ mod notify;
 mod one_ledger;
 mod openapi;
 mod operations;
+mod outbox;
+mod outbox_shown;
 mod pages;
 #[path = "../shared/receiver.rs"]
 mod receiver;
 mod records;
+mod relay_fixture;
+mod relays;
+mod replays;
 mod restored;
 mod run;
 mod run_full_disk;

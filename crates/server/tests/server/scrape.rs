@@ -23,13 +23,18 @@ const PRESENT: &[(&str, &[&str], &str)] = &[
     ("onefold_batch_size", &["store"], "any claim"),
 ];
 
-/// Those of parts that are not built; a metric of a part that is not in use is absent, not zero.
+/// Those of parts that are not in use here; a metric of a part that is not in use is absent, not zero.
 const ABSENT: &[&str] = &[
     "onefold_consumer_failures_total",
     "onefold_quarantined_total",
+    "onefold_outbox_published_total",
     "onefold_outbox_publish_failures_total",
+    "onefold_outbox_replayed_total",
+    "onefold_outbox_replay_refused_total",
     "onefold_outbox_lag_seconds",
+    "onefold_outbox_waiting",
     "onefold_outbox_parked",
+    "onefold_publish_seconds",
     "onefold_job_failures_total",
     "onefold_jobs_redelivered_total",
     "onefold_breaker_state",
@@ -131,8 +136,8 @@ fn emitted(folder: &std::path::Path, into: &mut BTreeSet<String>) {
 }
 
 /// How the names of metrics end; other words that begin with `onefold_` are tables and functions.
-const METRIC_ENDS: [&str; 8] =
-    ["_total", "_seconds", "_size", "_state", "_calls", "unknown_outcomes", "open_incidents", "_lag"];
+const METRIC_ENDS: [&str; 9] =
+    ["_total", "_seconds", "_size", "_state", "_calls", "unknown_outcomes", "open_incidents", "_waiting", "_parked"];
 
 #[test]
 fn every_metric_that_is_emitted_is_documented_and_none_else() {

@@ -9,6 +9,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "[uuid]"),
     ("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "[digest]"),
     ("inc_*", "[incident]"),
+    ("rpl_*", "[replay]"),
     ("onefold_*", "[token]"),
     ("127.0.0.1:*", "[address]"),
 ];

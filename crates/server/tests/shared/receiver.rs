@@ -22,11 +22,20 @@ pub(crate) struct ReceivedMessage {
     seconds: String,
     signature: String,
     pub(crate) body: String,
+    head: Vec<String>,
     /// What it was answered with.
     status: u16,
 }
 
 impl ReceivedMessage {
+    /// The value of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.head.iter().find_map(|line| {
+            let (given, value) = line.split_once(':')?;
+            given.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap()
     }
@@ -129,6 +138,7 @@ fn receive(mut stream: &TcpStream, status: u16) -> Option<ReceivedMessage> {
         seconds: header("webhook-timestamp")?,
         signature: header("webhook-signature")?,
         body: String::from_utf8(body).ok()?,
+        head: lines.clone(),
         status,
     };
     let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
