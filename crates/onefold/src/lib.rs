@@ -133,6 +133,7 @@
 //!
 //! - [`http`](https://docs.rs/onefold): `Idempotency-Key` as a layer for axum and tower (feature `http`, `grpc` for tonic).
 //! - [`error`]: errors that are declared once with [`codes!`] and projected everywhere; [`use_case`]: enums of answers.
+//! - [`outbox`]: events in your own transaction, published in order after its commit.
 //! - [`dependency`]: breaker, bulkhead and rate for what you call. [`retry`]: when to try again, by category.
 //! - [`claim`]: leases for callers that act by themselves. [`store`]: transactions, and stores with their options.
 //! - `examples/` has one small program for each of these.
@@ -142,6 +143,10 @@
 //! | `sqlite` (default) | the embedded store |
 //! | `postgres` | the store for many machines |
 //! | `http`, `grpc` | the layer, and errors over HTTP and gRPC |
+//! | `kafka` | Kafka as the target of a relay |
+//! | `rabbitmq` | RabbitMQ as the target of a relay |
+//! | `nats` | NATS JetStream as the target of a relay |
+//! | `webhook` | a webhook as the target of a relay |
 //! | `testing` | a clock that a test moves, chance from a seed, a provider that counts |
 
 pub use onefold_core::{Error, Result, codes, template, throw};
@@ -218,6 +223,75 @@ pub mod call {
         CallMeaning, CallOutcome, GrpcStatus, KeySent, Promise, Promises, Sent, judge, judge_keyed, of_io, retry_after,
     };
     pub use onefold_runtime::{Attempt, CallFailure, Rejection, SendGuard, TooLate};
+}
+
+/// The outbox: events in your own transaction, published in order after its commit.
+///
+/// ```
+/// use onefold::Ledger;
+/// use onefold::outbox::{Event, EventContract};
+///
+/// #[derive(serde::Serialize)]
+/// #[serde(rename_all = "camelCase")]
+/// struct CaseSubmitted {
+///     case_id: String,
+/// }
+///
+/// impl Event for CaseSubmitted {
+///     const CONTRACT: EventContract = EventContract::new("case.submitted", 1)
+///         .aggregate("case")
+///         .owner("case team")
+///         .ordering_key("/caseId")
+///         .schema(r#"{ "type": "object", "required": ["caseId"], "properties": { "caseId": { "type": "string" } } }"#);
+///
+///     fn aggregate_id(&self) -> &str {
+///         &self.case_id
+///     }
+/// }
+///
+/// # #[tokio::main]
+/// # async fn main() -> onefold::Result<()> {
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let ledger = Ledger::sqlite(folder.path().join("onefold.db")).await?;
+/// let outbox = ledger.outbox();
+/// let mut tx = ledger.store().begin().await?;
+/// // Your own statements come here, on the same transaction.
+/// outbox.stage(&mut tx, &CaseSubmitted { case_id: "CASE-7".to_owned() }).await?;
+/// let committed = tx.commit().await?;
+/// outbox.wake(&committed);
+/// # ledger.shutdown(onefold::settings::Shutdown::Now).await;
+/// # Ok(())
+/// # }
+/// ```
+pub mod outbox {
+    pub use onefold_core::event::{
+        Aggregate, AggregateType, Compatibility, CompiledContract, EventContract, EventContracts, EventId, EventLimits,
+        EventType, HeaderName, NewEvent, ReplayId, StoredEvent, attributes,
+    };
+    pub use onefold_core::outbox::{
+        AsideEvent, AsideStatus, AsideVerb, Begin, DestinationTemplate, EventPattern, EventPatterns, EventReplay,
+        OwnColumns, OwnTable, RelayName, RelayRetry, RelaySpec, ReplayFilter, ReplayRefusal, ReplayRequest, ReplaySpec,
+        ReplayState, ReplayedPage,
+    };
+    pub use onefold_core::port::{
+        AsideDecision, AsideFilter, BoxFuture, CheckedTable, Delivery, EventSender, OutboxOperate, OutgoingEvent,
+        OwnTableStore, PayloadColumn, Publication, Publisher, RefusedRetry, RelayState, RelayStore, RelayVerb,
+        ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, StageOrder, Staged, StagedBy, Staging,
+        TakenRow, TakenRows,
+    };
+    #[cfg(feature = "webhook")]
+    pub use onefold_http::client::{AddressRule, Connect, Network, Webhook, WebhookSecret};
+    #[cfg(feature = "kafka")]
+    pub use onefold_kafka::{
+        Kafka, KafkaClientCertificate, KafkaPublisher, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism,
+    };
+    #[cfg(feature = "nats")]
+    pub use onefold_nats::{Nats, NatsClientCertificate, NatsLogin, NatsPublisher, NatsSettings, NatsTls};
+    #[cfg(feature = "rabbitmq")]
+    pub use onefold_rabbitmq::{
+        RabbitMq, RabbitMqClientCertificate, RabbitMqLogin, RabbitMqPublisher, RabbitMqSettings, RabbitMqTls,
+    };
+    pub use onefold_runtime::{Event, OperationEvents, Outbox, PublicationWait, Relay, RunningRelay};
 }
 
 /// What a person sees of an operation that needs one, and what they decide.
