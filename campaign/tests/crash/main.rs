@@ -4,6 +4,7 @@
 mod callers;
 mod command;
 mod dying_connections;
+mod event_receiver;
 mod fixture;
 mod journal;
 mod kill_points;
@@ -11,6 +12,9 @@ mod lossy_proxy;
 mod lost_answers;
 mod pause;
 mod random_kills;
+mod relays;
+mod replay_run;
+mod replays;
 mod run;
 mod served;
 mod server;

@@ -7,10 +7,17 @@ mod caller_pool;
 mod callers;
 #[path = "../crash/dying_connections.rs"]
 mod dying_connections;
+#[path = "../crash/event_receiver.rs"]
+#[allow(dead_code, reason = "shared with the crash campaign, which uses the rest")]
+mod event_receiver;
 #[path = "../crash/fixture.rs"]
 #[allow(dead_code, reason = "shared with the crash campaign, which uses the rest")]
 mod fixture;
 mod grants;
+mod own_table;
+#[path = "../crash/replay_run.rs"]
+mod replay_run;
+mod replays;
 mod schema;
 #[path = "../crash/server.rs"]
 #[allow(dead_code, reason = "shared with the crash campaign, which uses the rest")]

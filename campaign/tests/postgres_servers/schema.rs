@@ -32,6 +32,39 @@ impl Schema {
         command
     }
 
+    /// Commits so many events of a few aggregates, as any other program would.
+    pub(crate) fn stage(&self, count: usize) {
+        let schema = &self.name;
+        let sql = format!(
+            "SELECT {schema}.onefold_stage('case', 'CASE-' || n % 5, 'case.submitted', 1, '{{}}') \
+             FROM generate_series(1, {count}) AS n"
+        );
+        Self::run(&sql);
+    }
+
+    /// A schema for tables of a team's own.
+    pub(crate) fn app(&self) -> String {
+        format!("{}_app", self.name)
+    }
+
+    /// Runs statements.
+    pub(crate) fn run(sql: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut connection = PgConnection::connect(&url()).await.unwrap();
+            sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(&mut connection).await.unwrap();
+        });
+    }
+
+    /// The number that a statement answers with.
+    pub(crate) fn number(sql: &str) -> i64 {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut connection = PgConnection::connect(&url()).await.unwrap();
+            sqlx::query_scalar(AssertSqlSafe(sql.to_owned())).fetch_one(&mut connection).await.unwrap()
+        })
+    }
+
     /// Does something while nobody else can write an operation.
     pub(crate) fn locked(&self, during: &mut dyn FnMut()) {
         let sql = format!("LOCK TABLE {}.onefold_operations IN EXCLUSIVE MODE", self.name);
@@ -48,7 +81,7 @@ impl Schema {
 
 impl Drop for Schema {
     fn drop(&mut self) {
-        let sql = format!("DROP SCHEMA IF EXISTS {} CASCADE", self.name);
+        let sql = format!("DROP SCHEMA IF EXISTS {0} CASCADE; DROP SCHEMA IF EXISTS {0}_app CASCADE", self.name);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let Ok(mut connection) = PgConnection::connect(&url()).await else { return };
