@@ -13,6 +13,7 @@ pub mod machine;
 pub mod naive;
 pub mod naive_postgres;
 pub mod ours;
+pub mod outbox;
 pub mod peer;
 pub mod restate;
 pub mod schemas;
