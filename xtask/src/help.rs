@@ -35,6 +35,7 @@ Suites, in order:
   model        test targets called `model`: the rules under a model checker
   crash        test targets of the crash campaign, which kills real processes
   postgres     test targets that need PostgreSQL and PgBouncer
+  brokers      test targets that need a message broker: Kafka, RabbitMQ or NATS
   services     a round trip with each service that a test of the product uses
   doctests     the examples in the documentation
   examples     every example is built and run
@@ -46,7 +47,8 @@ Suites, in order:
 
 Options:
   --only NAME    run this suite; may be given more than once
-  --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1), and fuzz longer
+  --full         explore the model exhaustively (sets ONEFOLD_MODEL_FULL=1), fuzz
+                 longer, and run the long campaigns (sets ONEFOLD_CAMPAIGN_FULL=1)
   --require-all  what was not run counts as failed
   --no-install   install no tool; what needs a missing one is not run
 
@@ -146,6 +148,11 @@ set, the service that it names is used and none is started:
   pgbouncer  in front of it, pooling by transaction   ONEFOLD_TEST_PGBOUNCER
   redis      with an append-only file                 ONEFOLD_TEST_REDIS
   kafka      one node                                 ONEFOLD_TEST_KAFKA
+             its java and the folder of its jars are  ONEFOLD_TEST_KAFKA_JAVA, _JARS
+  rabbitmq   one node                                 ONEFOLD_TEST_RABBITMQ
+             the script that starts it is             ONEFOLD_TEST_RABBITMQ_SERVER
+  nats       with JetStream                           ONEFOLD_TEST_NATS
+             its program is                           ONEFOLD_TEST_NATS_SERVER
   zeebe      8.6, with a clock that tests may set     ONEFOLD_TEST_ZEEBE
              its health probes and clock are at       ONEFOLD_TEST_ZEEBE_MANAGEMENT
 

@@ -19,6 +19,12 @@ pub(crate) const SUITES: &[Step] = &[
     Step::new("model", always, model),
     Step::new("crash", always, crash),
     Step::new("postgres", always, postgres).needing(&[Service::Postgres, Service::PgBouncer]),
+    Step::new("brokers", always, brokers).needing(&[
+        Service::Kafka,
+        Service::RabbitMq,
+        Service::Nats,
+        Service::Postgres,
+    ]),
     Step::new("services", always, services::check).needing(Service::TESTED),
     Step::new("doctests", always, doctests),
     Step::new("examples", always, examples::run),
@@ -54,6 +60,11 @@ fn crash(context: &Context) -> Tally {
 
 fn postgres(context: &Context) -> Tally {
     test_targets(context, &targets::POSTGRES).unwrap_or_else(Tally::trouble)
+}
+
+fn brokers(context: &Context) -> Tally {
+    let full = if context.options.full { Some(("ONEFOLD_CAMPAIGN_FULL", "1")) } else { None };
+    test_targets_with(context, &targets::BROKERS, full).unwrap_or_else(Tally::trouble)
 }
 
 fn doctests(context: &Context) -> Tally {

@@ -12,7 +12,7 @@ use crate::cargo;
 
 /// The suites that run test targets; the first that takes a target has it. A new one is one more constant and its place
 /// in the list.
-const GROUPS: &[&Group] = &[&POSTGRES, &CRASH, &MODEL, &INTEGRATION];
+const GROUPS: &[&Group] = &[&POSTGRES, &BROKERS, &CRASH, &MODEL, &INTEGRATION];
 
 /// Test targets that one suite runs.
 #[derive(Debug)]
@@ -22,6 +22,10 @@ pub(crate) struct Group {
 
 /// What needs PostgreSQL and PgBouncer.
 pub(crate) const POSTGRES: Group = Group { takes: |target| target.name.split('_').any(|word| word == "postgres") };
+/// What needs a message broker: each broker's crate has a target of its name, and campaigns say `relays_to_…`.
+pub(crate) const BROKERS: Group = Group {
+    takes: |target| ["kafka", "rabbitmq", "nats"].contains(&&*target.name) || target.name.starts_with("relays_to_"),
+};
 /// What kills processes, and so takes its time.
 pub(crate) const CRASH: Group = Group { takes: |target| target.package == "onefold-campaign" };
 /// What runs the rules under a model checker.
@@ -102,7 +106,11 @@ mod tests {
             target("onefold-campaign", "crash"),
             target("onefold-postgres", "postgres"),
             target("onefold-server", "postgres_server"),
+            target("onefold-kafka", "kafka"),
+            target("onefold-rabbitmq", "rabbitmq"),
+            target("onefold-nats", "nats"),
         ];
+        assert_eq!(choose(&targets, &BROKERS), Ok(["kafka", "nats", "rabbitmq"].map(str::to_owned).to_vec()));
         assert_eq!(choose(&targets, &POSTGRES), Ok(vec!["postgres".to_owned(), "postgres_server".to_owned()]));
         assert_eq!(choose(&targets, &MODEL), Ok(vec!["model".to_owned()]));
         assert_eq!(choose(&targets, &INTEGRATION), Ok(vec!["store".to_owned()]));

@@ -47,7 +47,7 @@ const ROWS: &str = "rows in the ledger when the measurement begins";
 const COST: &str = "microseconds an operation, 64 callers";
 
 /// In the order of the page.
-pub(super) const ENTRIES: [Entry; 7] = [
+pub(super) const ENTRIES: [Entry; 9] = [
     Entry {
         name: "ledger-sqlite",
         store: None,
@@ -143,6 +143,37 @@ pub(super) const ENTRIES: [Entry; 7] = [
                 ("restate-node", "Restate, Node SDK"),
                 ("straight", "straight to the upstream"),
             ],
+        }),
+    },
+    Entry {
+        name: "stage",
+        store: None,
+        ours: "a business transaction on PostgreSQL with `stage`, 64 writers",
+        peer: "the same with a hand-written row of an outbox and its two indexes",
+        curves: Some(Curves {
+            title: "Writers against transactions a second",
+            across: "writers at once",
+            up: "transactions a second",
+            shown: Shown::Tabled,
+            series: &[
+                ("ours", "Onefold"),
+                ("hand-written", "hand-written row"),
+                ("no-event", "no event at all"),
+                ("with-notify", "hand-written row and NOTIFY"),
+            ],
+        }),
+    },
+    Entry {
+        name: "relay",
+        store: None,
+        ours: "300,000 events of some 200 bytes drained to a target that takes everything at once, the harder of two settings",
+        peer: "SKIP LOCKED and UPDATE: a partial index, 1,000 a batch",
+        curves: Some(Curves {
+            title: "Published events beside the backlog against events drained a second",
+            across: "events that were published long ago",
+            up: "events a second",
+            shown: Shown::Tabled,
+            series: &[("ours", "Onefold"), ("skip-locked", "SKIP LOCKED and UPDATE")],
         }),
     },
 ];

@@ -29,7 +29,12 @@ pub(crate) struct Run {
 impl Run {
     /// What must be up while it runs.
     fn needs(&self) -> &'static [Service] {
-        if self.store == Some(Store::Postgres) || self.name.ends_with("-postgres") { &[Service::Postgres] } else { &[] }
+        let outbox = ["stage", "relay"].contains(&&*self.name);
+        if self.store == Some(Store::Postgres) || self.name.ends_with("-postgres") || outbox {
+            &[Service::Postgres]
+        } else {
+            &[]
+        }
     }
 
     /// The name that its figures are kept under; on the default store it is the benchmark's.

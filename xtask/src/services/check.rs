@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::address::Address;
-use super::{Service, postgres, program, zeebe};
+use super::{Service, nats, postgres, program, rabbitmq, zeebe};
 use crate::step::{Context, Tally};
 
 /// One check a service, each counted as a test.
@@ -26,6 +26,8 @@ fn check(service: Service, environment: &[(&'static str, String)]) -> Result<(),
         Service::Postgres | Service::PgBouncer => select(address),
         Service::Redis => set_and_get(address),
         Service::Kafka => produce_and_consume(address),
+        Service::RabbitMq => rabbitmq::greet(&Address::parse(address, 5672)?),
+        Service::Nats => nats::publish_and_receive(address, "onefold.check", &unique("message")),
         Service::Zeebe => zeebe::ready(&management(address, variable(environment, zeebe::MANAGEMENT)?)?),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::report::{Report, exports, show};
+use super::report::{Report, exports, show, variables};
 use super::site::Site;
 use super::state::Until;
 use super::{Install, Service, down, program, up};
@@ -80,7 +80,7 @@ pub(crate) fn command(root: &Path, request: &Request) -> Result<ExitCode, String
         Verb::Up(install, shown) => {
             let _held = site.lock()?;
             let reports = up::up(&site, services, install, Until::Down)?;
-            print_up(&reports, shown);
+            print_up(&site, &reports, shown);
             reports.iter().all(Report::is_up)
         }
         Verb::Down => {
@@ -102,7 +102,7 @@ pub(crate) fn command(root: &Path, request: &Request) -> Result<ExitCode, String
         }
         Verb::Env => {
             let reports = down::status(&site, services);
-            print!("{}", exports(&reports));
+            print!("{}", exports(variables(&site, &reports)));
             for report in reports.iter().filter(|report| !report.is_up()) {
                 eprintln!("{}: not running, so it has no address", report.service.name());
             }
@@ -113,12 +113,12 @@ pub(crate) fn command(root: &Path, request: &Request) -> Result<ExitCode, String
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_up(reports: &[Report], shown: Show) {
+fn print_up(site: &Site, reports: &[Report], shown: Show) {
     match shown {
         Show::Table => print!("{}", show(reports)),
         Show::Exports => {
             eprint!("{}", show(reports));
-            print!("{}", exports(reports));
+            print!("{}", exports(variables(site, reports)));
         }
     }
 }

@@ -49,6 +49,8 @@ const fn standard_port(service: Service) -> u16 {
         Service::PgBouncer => 6432,
         Service::Redis => 6379,
         Service::Kafka => 9092,
+        Service::RabbitMq => 5672,
+        Service::Nats => 4222,
         Service::Zeebe => 26500,
     }
 }

@@ -79,6 +79,13 @@ impl Recipe for Kafka {
     fn environment(&self, ports: &[u16]) -> Vec<(&'static str, String)> {
         vec![("ONEFOLD_TEST_KAFKA", format!("127.0.0.1:{}", ports[0]))]
     }
+
+    /// Tests that kill brokers, or need several, start their own.
+    fn installed(&self, site: &Site) -> Vec<(&'static str, String)> {
+        let java = java::of_version(site, JAVA).map(|home| ("ONEFOLD_TEST_KAFKA_JAVA", home.join("bin").join("java")));
+        let jars = Some(("ONEFOLD_TEST_KAFKA_JARS", jars(site))).filter(|(_, folder)| folder.is_dir());
+        java.into_iter().chain(jars).map(|(name, path)| (name, path.display().to_string())).collect()
+    }
 }
 
 fn fetch(site: &Site, who: &str) -> Result<(), String> {

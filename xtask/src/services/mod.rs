@@ -1,6 +1,6 @@
-//! Real services for the tests: PostgreSQL, PgBouncer, Redis, Kafka and Zeebe, private to this workspace.
+//! Real services for the tests: PostgreSQL, PgBouncer, Redis, Kafka, RabbitMQ, NATS and Zeebe, private to this workspace.
 //!
-//! Layout: a file a service (`postgres`, `pgbouncer`, `redis`, `kafka`, `zeebe`), each a
+//! Layout: a file a service (`postgres`, `pgbouncer`, `redis`, `kafka`, `rabbitmq`, `nats`, `zeebe`), each a
 //! [`recipe::Recipe`]; `obtain` gets what is missing (`apt`, `maven`, `java`), `up` and `down` start
 //! and stop, `session` does both around the suites of `cargo xtask test`, `check` is one of them; `site` says where
 //! everything lies and `state` what is remembered between two commands.
@@ -16,6 +16,7 @@ mod http;
 mod java;
 mod kafka;
 mod maven;
+mod nats;
 mod obtain;
 mod pgbouncer;
 mod ports;
@@ -23,6 +24,7 @@ mod postgres;
 mod process;
 mod program;
 mod progress;
+mod rabbitmq;
 mod recipe;
 mod redis;
 mod report;
@@ -45,6 +47,8 @@ pub(crate) enum Service {
     PgBouncer,
     Redis,
     Kafka,
+    RabbitMq,
+    Nats,
     Zeebe,
 }
 
@@ -59,10 +63,11 @@ pub(crate) enum Install {
 
 impl Service {
     /// In the order of starting: what another one needs comes before it.
-    pub(crate) const ALL: &[Self] = &[Self::Postgres, Self::PgBouncer, Self::Redis, Self::Kafka, Self::Zeebe];
+    pub(crate) const ALL: &[Self] =
+        &[Self::Postgres, Self::PgBouncer, Self::Redis, Self::Kafka, Self::RabbitMq, Self::Nats, Self::Zeebe];
 
     /// Those that a test of the product uses; the others are started by name, until one does.
-    pub(crate) const TESTED: &[Self] = &[Self::Postgres, Self::PgBouncer];
+    pub(crate) const TESTED: &[Self] = &[Self::Postgres, Self::PgBouncer, Self::Kafka, Self::RabbitMq, Self::Nats];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -70,6 +75,8 @@ impl Service {
             Self::PgBouncer => "pgbouncer",
             Self::Redis => "redis",
             Self::Kafka => "kafka",
+            Self::RabbitMq => "rabbitmq",
+            Self::Nats => "nats",
             Self::Zeebe => "zeebe",
         }
     }
@@ -83,7 +90,7 @@ impl Service {
     /// What must run before this one is of use.
     const fn needs(self) -> &'static [Self] {
         match self {
-            Self::Postgres | Self::Redis | Self::Kafka | Self::Zeebe => &[],
+            Self::Postgres | Self::Redis | Self::Kafka | Self::RabbitMq | Self::Nats | Self::Zeebe => &[],
             Self::PgBouncer => &[Self::Postgres],
         }
     }
@@ -95,6 +102,8 @@ impl Service {
             Self::PgBouncer => "ONEFOLD_TEST_PGBOUNCER",
             Self::Redis => "ONEFOLD_TEST_REDIS",
             Self::Kafka => "ONEFOLD_TEST_KAFKA",
+            Self::RabbitMq => "ONEFOLD_TEST_RABBITMQ",
+            Self::Nats => "ONEFOLD_TEST_NATS",
             Self::Zeebe => "ONEFOLD_TEST_ZEEBE",
         }
     }
@@ -105,6 +114,8 @@ impl Service {
             Self::PgBouncer => &pgbouncer::PgBouncer,
             Self::Redis => &redis::Redis,
             Self::Kafka => &kafka::Kafka,
+            Self::RabbitMq => &rabbitmq::RabbitMq,
+            Self::Nats => &nats::Nats,
             Self::Zeebe => &zeebe::Zeebe,
         }
     }

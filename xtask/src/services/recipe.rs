@@ -29,6 +29,11 @@ pub(super) trait Recipe: Sync {
         vec![(variable, address.to_owned())]
     }
 
+    /// The variables that tell tests how to start one of their own, where they may.
+    fn installed(&self, _site: &Site) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// The signal that makes it close its files and end.
     fn stop_signal(&self) -> &'static str {
         "TERM"

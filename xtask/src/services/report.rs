@@ -1,6 +1,7 @@
 //! How each service stands, as a table and as variables for a shell.
 
 use super::Service;
+use super::site::Site;
 use crate::table;
 
 /// How a service stands after a command.
@@ -76,10 +77,17 @@ pub(super) fn show(reports: &[Report]) -> String {
     table::render(["service", "state", "address", "pid", "why"], &cells)
 }
 
+/// What tests are told: where each service is, and how to start one like it.
+pub(super) fn variables(site: &Site, reports: &[Report]) -> Vec<(&'static str, String)> {
+    let installed = reports.iter().filter(|report| report.is_up());
+    let installed = installed.flat_map(|report| report.service.recipe().installed(site));
+    reports.iter().flat_map(Report::environment).chain(installed).collect()
+}
+
 /// Lines that a shell takes in: `eval "$(cargo xtask services env)"`.
-pub(super) fn exports(reports: &[Report]) -> String {
-    let variables = reports.iter().flat_map(Report::environment);
-    let lines: Vec<String> = variables.map(|(name, value)| format!("export {name}={}\n", quoted(&value))).collect();
+pub(super) fn exports(variables: Vec<(&'static str, String)>) -> String {
+    let lines: Vec<String> =
+        variables.into_iter().map(|(name, value)| format!("export {name}={}\n", quoted(&value))).collect();
     lines.concat()
 }
 
@@ -112,7 +120,7 @@ postgres  | FAILED  |                                              |     | missi
     #[test]
     fn a_shell_is_told_only_of_what_is_up() {
         let expected = "export ONEFOLD_TEST_PGBOUNCER='postgres://postgres@127.0.0.1:20002/postgres'\n";
-        assert_eq!(exports(&reports()), expected);
+        assert_eq!(exports(reports().iter().flat_map(Report::environment).collect()), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use super::progress::say;
-use super::report::{Report, Standing};
+use super::report::{Report, Standing, variables};
 use super::site::Site;
 use super::state::Until;
 use super::{Install, Service, down, up};
@@ -30,7 +30,8 @@ impl Session {
         if !failed.is_empty() {
             return Err(failed.join("; "));
         }
-        self.granted.borrow_mut().extend(reports.iter().flat_map(Report::environment));
+        let site = Site::open(root)?;
+        self.granted.borrow_mut().extend(variables(&site, &reports));
         Ok(())
     }
 

@@ -11,14 +11,26 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("files", &["core"]),
     ("sqlite", &["core", "files"]),
     ("postgres", &["core", "files"]),
+    ("kafka", &["core"]),
+    ("rabbitmq", &["core"]),
+    ("nats", &["core"]),
     ("conformance", &["core", "testing"]),
-    ("testing", &["core"]),
+    ("testing", &["core", "files"]),
     ("runtime", &["core", "config"]),
     ("http", &["core", "config", "runtime"]),
     ("gateway", &["core", "config", "http", "runtime"]),
     ("demo", &["core", "http", "postgres", "runtime", "sqlite"]),
-    ("server", &["config", "core", "demo", "gateway", "http", "postgres", "runtime", "sqlite"]),
-    ("onefold", &["config", "core", "derive", "http", "postgres", "runtime", "sqlite", "testing"]),
+    (
+        "server",
+        &[
+            "config", "core", "demo", "files", "gateway", "http", "kafka", "nats", "postgres", "rabbitmq", "runtime",
+            "sqlite",
+        ],
+    ),
+    (
+        "onefold",
+        &["config", "core", "derive", "http", "kafka", "nats", "postgres", "rabbitmq", "runtime", "sqlite", "testing"],
+    ),
 ];
 
 /// Words whose crates `core` does without: it waits for nothing, asks no clock, reads no file format.

@@ -9,17 +9,32 @@ const SQLITE: &str = "crates/sqlite/";
 const POSTGRES: &str = "crates/postgres/";
 /// Change data capture is PostgreSQL's alone.
 const CDC: &str = "cdc";
-/// The highest time seen is kept in the file; a server has a clock. A backup of any store is kept in a file.
+/// The highest time seen is kept in the file; a server has a clock. A backup of any store is kept in a file. With one
+/// writer, an event's number is its place in the order of commits.
 const SQLITE_ONLY: &[&str] = &[
     "queries/backup/add_column.sql",
     "queries/installation/lower_clock.sql",
     "queries/installation/raise_clock.sql",
+    "queries/outbox/add_page.sql",
+    "queries/outbox/delete_asides.sql",
+    "queries/outbox/events_between.sql",
+    "queries/outbox/lane_passed.sql",
+    "queries/outbox/last_seq.sql",
+    "queries/outbox/prunable.sql",
+    "queries/outbox/send_aside.sql",
+    "queries/outbox/seq_before.sql",
+    "queries/outbox/stopped.sql",
+    "queries/outbox/waiting.sql",
     "src/log_sync.rs",
     "src/rows.rs",
 ];
 /// Rows are locked one by one, an operation may be another transaction's, several servers start at once, a session may
-/// be lent, an answer may be lost, a round trip costs, and so does an index of a column that a completion changes.
+/// be lent, an answer may be lost, a round trip costs, and so does an index of a column that a completion changes. Events
+/// are read between snapshots, in lanes that processes share.
 const POSTGRES_ONLY: &[&str] = &[
+    "queries/own_table/columns.sql",
+    "queries/own_table/mark.sql",
+    "queries/own_table/take.sql",
     "queries/backup/find_leases.sql",
     "queries/backup/in_use.sql",
     "queries/backup/look_again.sql",
@@ -45,6 +60,22 @@ const POSTGRES_ONLY: &[&str] = &[
     "queries/ledger/settle_one.sql",
     "queries/ledger/take_due.sql",
     "queries/ledger/try_lock.sql",
+    "queries/outbox/adopt_events.sql",
+    "queries/outbox/count_relays.sql",
+    "queries/outbox/cursors.sql",
+    "queries/outbox/decide_aside.sql",
+    "queries/outbox/leave_relay.sql",
+    "queries/outbox/lock_aggregates.sql",
+    "queries/outbox/lock_asides.sql",
+    "queries/outbox/lock_relays.sql",
+    "queries/outbox/poll_events.sql",
+    "queries/outbox/poll_places.sql",
+    "queries/outbox/rebase_relay.sql",
+    "queries/outbox/renew_lanes.sql",
+    "queries/outbox/server.sql",
+    "queries/outbox/staged.sql",
+    "queries/outbox/txid_from.sql",
+    "queries/outbox/want_lanes.sql",
     "src/ledger/fast_path.rs",
     "src/ledger/lost_commit.rs",
     "src/session.rs",

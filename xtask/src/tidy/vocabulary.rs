@@ -109,7 +109,6 @@ const RETIRED_FILES: &[(&str, &str)] = &[
     ("home", SAY_FIXTURE),
     ("lent", "say replayable_body"),
     ("scene", SAY_FIXTURE),
-    ("stage", SAY_FIXTURE),
     ("strict", "say head_check"),
 ];
 
