@@ -28,7 +28,8 @@ pub use cursor::{CursorStep, Found, LaneCursor, Moved};
 pub use destination::DestinationTemplate;
 pub use own_table::{OwnColumns, OwnTable, RowMark, SqlName};
 pub use page::{
-    JudgedEvent, LaneHealth, LaneState, PageSettlement, TargetUnavailable, WindowEnd, settle, settle_asides,
+    JudgedEvent, LaneHealth, LaneState, PUBLISHED_WITHIN, PageSettlement, TargetUnavailable, WindowEnd, settle,
+    settle_asides,
 };
 pub use pattern::{EventPattern, EventPatterns};
 pub use relay::{Begin, RelayName, RelaySpec};

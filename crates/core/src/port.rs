@@ -32,7 +32,7 @@ pub use listing::{Counts, Filter, IncidentFilter, Listed, Page};
 pub use maintenance::{Archive, DueQuestions, PruneRequest, Pruned, SweepRequest, SweepScope, Swept};
 pub use outbox::{
     AsideDecision, AsideFilter, AsideWithEvent, EventWithAsides, HeldLanes, LanePoll, LaneRequest, OutboxOperate, Poll,
-    PollSize, RelayState, RelayStore, RelayVerb, StageOrder, Staged, StagedBy, Staging,
+    PollSize, RecentPublications, RelayState, RelayStore, RelayVerb, StageOrder, Staged, StagedBy, Staging,
 };
 pub use own_table::{CheckedTable, OwnTableStore, PayloadColumn, TakenRow, TakenRows};
 pub use publisher::{Delivery, EventSender, OutgoingEvent, Publication, Publisher, RefusedRetry};

@@ -97,7 +97,9 @@ CREATE TABLE onefold_relay_pages (
     until pg_snapshot NOT NULL,
     seq_from bigint NOT NULL,
     seq_to bigint NOT NULL,
-    settled_at bigint NOT NULL
+    settled_at bigint NOT NULL,
+    passed bigint NOT NULL,
+    on_time bigint NOT NULL
 );
 
 CREATE INDEX onefold_relay_pages_place ON onefold_relay_pages (relay, lane, seq_to);

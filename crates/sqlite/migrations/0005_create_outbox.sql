@@ -54,8 +54,12 @@ CREATE TABLE onefold_relay_pages (
     seq_from INTEGER NOT NULL,
     seq_to INTEGER NOT NULL,
     settled_at INTEGER NOT NULL,
+    passed INTEGER NOT NULL,
+    on_time INTEGER NOT NULL,
     PRIMARY KEY (relay, lane, seq_to)
 ) STRICT, WITHOUT ROWID;
+
+CREATE INDEX onefold_relay_pages_settled ON onefold_relay_pages (settled_at);
 
 CREATE TABLE onefold_events_aside (
     relay TEXT NOT NULL,

@@ -128,6 +128,7 @@ queries! {
     COUNT_ASIDE = "outbox/count_aside";
     WAITING = "outbox/waiting";
     STOPPED = "outbox/stopped";
+    RECENT = "outbox/recent";
     SEND_ASIDE = "outbox/send_aside";
     UNPUBLISHED = "outbox/unpublished";
     START_LANES = "outbox/start_lanes";

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use onefold_core::error::{RELAY_NOT_FOUND, RELAY_STOPPED};
-use onefold_core::outbox::{Begin, PageSettlement, RelayName};
-use onefold_core::port::{LaneRequest, OutboxOperate as _, Publication, RefusedRetry, RelayStore as _, RelayVerb};
+use onefold_core::event::StoredEvent;
+use onefold_core::outbox::{Begin, PUBLISHED_WITHIN, PageSettlement, RelayName};
+use onefold_core::port::{
+    LaneRequest, OutboxOperate as _, Publication, RecentPublications, RefusedRetry, RelayStore as _, RelayVerb,
+};
 
 use super::fixture::{LONG, OutboxHarness, RelayFixture, relay, taken};
 
@@ -33,6 +36,30 @@ pub async fn a_stopped_lane_waits_for_a_person<H: OutboxHarness>() {
     assert_eq!(fixture.store().start(verb("cases")).await.expect("started"), 1);
     assert_eq!(fixture.publish("host/1", taken).await, [next[0].id]);
     assert_eq!(fixture.store().start(verb("nobody")).await.unwrap_err().code(), RELAY_NOT_FOUND);
+}
+
+/// What a relay passed in the last hour is counted, and how much of it was published in time: what is late or set aside
+/// was not.
+pub async fn it_is_counted_what_was_published_in_time<H: OutboxHarness>() {
+    let fixture = RelayFixture::<H>::new().await;
+    let in_time = fixture.staged(&["A", "B", "C"]).await;
+    let refused = in_time[0].id;
+    let answer = |stored: &StoredEvent| {
+        if stored.event.id == refused {
+            let (code, reason) = (onefold_core::error::EVENT_TARGET_REFUSED, "no".to_owned());
+            return Publication::Refused { code, reason, retry: RefusedRetry::Never };
+        }
+        taken(stored)
+    };
+    assert_eq!(fixture.publish("host/1", answer).await.len(), 2);
+    let recent = async || fixture.store().relays().await.expect("read").1[0].recent;
+    assert_eq!(recent().await, RecentPublications { passed: 3, on_time: 2 });
+    fixture.staged(&["D"]).await;
+    fixture.fixture.clock.advance(PUBLISHED_WITHIN * 2);
+    assert_eq!(fixture.publish("host/1", taken).await.len(), 1);
+    assert_eq!(recent().await, RecentPublications { passed: 4, on_time: 2 });
+    fixture.fixture.clock.advance(RecentPublications::LOOK_BACK * 2);
+    assert_eq!(recent().await.share_on_time(), None);
 }
 
 /// Retention takes what every relay has passed, and never what is unpublished or set aside; a retired relay holds

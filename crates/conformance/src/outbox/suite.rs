@@ -25,6 +25,7 @@ macro_rules! outbox_suite {
             }
             operate {
                 a_stopped_lane_waits_for_a_person,
+                it_is_counted_what_was_published_in_time,
                 retention_takes_only_what_every_relay_has_passed,
                 what_is_staged_after_a_prune_is_published,
                 a_retired_relay_has_no_lanes_until_it_is_declared_again,

@@ -12,6 +12,9 @@ use crate::error::{Code, CodeName, RELAY_SET_ASIDE_FULL, RELAY_STOPPED};
 use crate::event::{Aggregate, StoredEvent};
 use crate::port::Publication;
 
+/// How late after its staging an event may be published: what operators promise of a relay is counted by this.
+pub const PUBLISHED_WITHIN: Duration = Duration::from_secs(10);
+
 /// What was refused of late in one lane: enough with one code, and the lane stops before thousands are set aside.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LaneHealth {
@@ -71,6 +74,10 @@ pub struct PageSettlement {
     pub asides: Vec<AsideEvent>,
     /// Events that the target has now.
     pub published: usize,
+    /// Events that the cursor passes.
+    pub passed: usize,
+    /// Of these, the ones that the target had in time ([`PUBLISHED_WITHIN`]); what is set aside is late.
+    pub on_time: usize,
     /// What was refused of late, with this page.
     pub health: LaneHealth,
     /// Why the lane stops here, if it does.
@@ -133,6 +140,7 @@ pub fn settle(
         match &judged.publication {
             Publication::Published { .. } => {
                 settled.published += 1;
+                settled.on_time += usize::from(time.now <= stored.created_at.plus(PUBLISHED_WITHIN));
                 settled.health.published();
             }
             Publication::NotSent if blocked.contains(aggregate) => {
@@ -155,6 +163,7 @@ pub fn settle(
             Publication::NotSent => return unavailable_behind(settled, page),
         }
         settled.pos = Some(stored.seq);
+        settled.passed += 1;
         if settled.stopped.is_none() && settled.asides.len() >= lane.aside_room {
             settled.stopped = Some(RELAY_SET_ASIDE_FULL);
         }
@@ -210,6 +219,8 @@ fn nothing_settled(lane: LaneState<'_>) -> PageSettlement {
         window: WindowEnd::Open,
         asides: Vec::new(),
         published: 0,
+        passed: 0,
+        on_time: 0,
         health: lane.health.clone(),
         stopped: None,
         unavailable: None,

@@ -182,6 +182,28 @@ pub struct RelayState {
     pub set_aside: u64,
     /// Why lanes of it stopped.
     pub stopped: Option<crate::error::CodeName>,
+    /// What it published of late.
+    pub recent: RecentPublications,
+}
+
+/// What a relay passed in the last hour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecentPublications {
+    /// Events.
+    pub passed: u64,
+    /// Of these, the ones that were published in time ([`PUBLISHED_WITHIN`](crate::outbox::PUBLISHED_WITHIN)).
+    pub on_time: u64,
+}
+
+impl RecentPublications {
+    /// How far back is looked.
+    pub const LOOK_BACK: Duration = Duration::from_hours(1);
+
+    /// The share that was in time; none where nothing was passed.
+    pub fn share_on_time(self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a share for people")]
+        (self.passed > 0).then(|| self.on_time as f64 / self.passed as f64)
+    }
 }
 
 /// What people ask of the outbox.

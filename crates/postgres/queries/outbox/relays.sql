@@ -1,6 +1,7 @@
--- Every relay, with the events that it wants and has not passed.
+-- Every relay, with the events that it wants and has not passed, and what it has passed since $1.
 SELECT
     r.name, r.events, r.target, r.declared_by, r.declared_at, r.retired_at, w.waiting, w.oldest, a.parked, a.set_aside,
+    p.passed, p.on_time,
     (SELECT min(l.stopped_code) FROM onefold_relay_lanes AS l WHERE l.relay = r.name) AS stopped_code
 FROM onefold_relays AS r
 CROSS JOIN LATERAL (
@@ -28,4 +29,9 @@ CROSS JOIN LATERAL (
     FROM onefold_events_aside AS a
     WHERE a.relay = r.name AND a.status IN ('WAITING', 'BEHIND', 'PARKED')
 ) AS a
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(p.passed), 0)::bigint AS passed, coalesce(sum(p.on_time), 0)::bigint AS on_time
+    FROM onefold_relay_pages AS p
+    WHERE p.relay = r.name AND p.settled_at >= $1
+) AS p
 ORDER BY r.name

@@ -6,7 +6,8 @@ use onefold_core::event::EventId;
 use onefold_core::incident::IncidentChange;
 use onefold_core::outbox::{AsideEvent, Begin, RelayName};
 use onefold_core::port::{
-    AsideDecision, AsideFilter, BoxFuture, EventWithAsides, OutboxOperate, RelayState, RelayVerb, SubjectChange,
+    AsideDecision, AsideFilter, BoxFuture, EventWithAsides, OutboxOperate, RecentPublications, RelayState, RelayVerb,
+    SubjectChange,
 };
 use onefold_core::{Result, Timestamp};
 use sqlx::PgConnection;
@@ -79,7 +80,9 @@ impl Postgres {
     async fn list_relays(&self) -> Result<(Timestamp, Vec<RelayState>)> {
         let mut transaction = self.inner.connected.begin().await?;
         let now = self.time_on(&mut transaction).await?;
-        let rows = query(&self.inner.sql.list_relays).fetch_all(&mut *transaction).await.map_err(translate)?;
+        let since = now.minus(RecentPublications::LOOK_BACK).as_micros();
+        let listing = query(&self.inner.sql.list_relays).bind(since);
+        let rows = listing.fetch_all(&mut *transaction).await.map_err(translate)?;
         transaction.rollback().await.map_err(translate)?;
         Ok((now, rows.iter().map(relay_state).collect::<Result<_>>()?))
     }
@@ -161,5 +164,9 @@ fn relay_state(found: &PgRow) -> Result<RelayState> {
         parked: row::number("parked", get(found, "parked")?)?,
         set_aside: row::number("set_aside", get(found, "set_aside")?)?,
         stopped: row::code(found, "stopped_code")?,
+        recent: RecentPublications {
+            passed: row::number("passed", get(found, "passed")?)?,
+            on_time: row::number("on_time", get(found, "on_time")?)?,
+        },
     })
 }

@@ -14,6 +14,7 @@ use super::row;
 use crate::Postgres;
 use crate::error::translate;
 use crate::incidents;
+use crate::ledger::maintenance::count;
 use crate::ledger::row::query;
 use crate::ledger::transition::run;
 
@@ -77,7 +78,9 @@ impl Postgres {
             .bind(pages.iter().map(|page| row::bound_number(page.health.judged)).collect::<Vec<_>>())
             .bind(refused)
             .bind(pages.iter().map(|page| page.stopped.map(Code::as_str)).collect::<Vec<_>>())
-            .bind(now.as_micros());
+            .bind(now.as_micros())
+            .bind(pages.iter().map(|page| count(page.passed)).collect::<Vec<_>>())
+            .bind(pages.iter().map(|page| count(page.on_time)).collect::<Vec<_>>());
         let settled = settling.fetch_all(connection).await.map_err(translate)?;
         in_order(pages.iter().map(|page| page.lane), &settled)
     }

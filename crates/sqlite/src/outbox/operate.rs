@@ -6,7 +6,8 @@ use onefold_core::event::EventId;
 use onefold_core::incident::IncidentChange;
 use onefold_core::outbox::{AsideEvent, AsideStatus, Begin, EventPatterns, RelayName};
 use onefold_core::port::{
-    AsideDecision, AsideFilter, BoxFuture, EventWithAsides, OutboxOperate, RelayState, RelayVerb, SubjectChange,
+    AsideDecision, AsideFilter, BoxFuture, EventWithAsides, OutboxOperate, RecentPublications, RelayState, RelayVerb,
+    SubjectChange,
 };
 use onefold_core::row::{Cell, opt_text, text, time};
 use onefold_core::{Result, Timestamp};
@@ -22,7 +23,12 @@ impl OutboxOperate for Sqlite {
         let clock = Arc::clone(&self.inner.clock);
         Box::pin(async move {
             let reader = self.events_reader()?;
-            reader.call(move |connection| Ok((clock.now(), relays(connection)?))).await
+            reader
+                .call(move |connection| {
+                    let now = clock.now();
+                    Ok((now, relays(connection, now)?))
+                })
+                .await
         })
     }
 
@@ -109,7 +115,8 @@ impl Sqlite {
     }
 }
 
-fn relays(connection: &Connection) -> Result<Vec<RelayState>> {
+fn relays(connection: &Connection, now: Timestamp) -> Result<Vec<RelayState>> {
+    let since = now.minus(RecentPublications::LOOK_BACK);
     let mut relays = query(connection, &sql::RELAYS, [], relay)?;
     for relay in &mut relays {
         let name = text(relay.name.as_str()).clone();
@@ -122,6 +129,10 @@ fn relays(connection: &Connection) -> Result<Vec<RelayState>> {
                 relay.oldest = Some(relay.oldest.map_or(oldest, |known| known.min(oldest)));
             }
         }
+        let recent = query(connection, &sql::RECENT, [name.clone(), Cell::Int(since.as_micros())], |found| {
+            Ok(RecentPublications { passed: row::number(found, "passed")?, on_time: row::number(found, "on_time")? })
+        })?;
+        relay.recent = recent.first().copied().unwrap_or_default();
         relay.stopped = query(connection, &sql::STOPPED, [name], |found| row::code(found, "stopped_code"))?
             .into_iter()
             .flatten()
@@ -145,5 +156,6 @@ fn relay(found: &Row<'_>) -> Result<RelayState> {
         parked: 0,
         set_aside: 0,
         stopped: None,
+        recent: RecentPublications::default(),
     })
 }

@@ -80,7 +80,9 @@ fn settle_page(connection: &Connection, relay: &RelayName, page: &PageSettlement
     ];
     execute(connection, &sql::SETTLE_LANE, cells)?;
     if let Some(pos) = page.pos {
-        execute(connection, &sql::ADD_PAGE, [name, lane, Cell::Int(before + 1), Cell::Int(pos), time(now)])?;
+        let counts = [page.passed, page.on_time].map(|count| number(u64::try_from(count).unwrap_or(u64::MAX)));
+        let place = [name, lane, Cell::Int(before + 1), Cell::Int(pos), time(now)];
+        execute(connection, &sql::ADD_PAGE, place.into_iter().chain(counts))?;
     }
     for aside in &page.asides {
         execute(connection, &sql::PUT_ASIDE, row::aside_cells(aside))?;

@@ -34,6 +34,8 @@ const INDEXED: &[(&str, &str)] = &[
     query!("outbox/events_between"),
     query!("outbox/asides_due"),
     query!("outbox/delete_asides"),
+    query!("outbox/hold_replay"),
+    query!("outbox/recent"),
 ];
 
 /// For people who look for the events of an aggregate with SQL of their own, as source text 002 asks.
