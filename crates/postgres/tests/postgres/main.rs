@@ -23,6 +23,7 @@ mod once;
 mod outages;
 mod outbox_asides;
 mod outbox_contracts;
+mod outbox_durable;
 mod outbox_fixture;
 mod outbox_lanes;
 mod outbox_order;

@@ -110,22 +110,7 @@ impl OutboxFixture {
 
     /// Opens windows over what there is; each cursor with its window, and the events of its lane.
     pub(crate) async fn open_windows(&self, cursors: &[LaneCursor]) -> Vec<(LaneCursor, Vec<Arc<StoredEvent>>)> {
-        let poll = self.store.poll(self.spec.events.clone(), cursors.to_vec(), PollSize::Events(1_000)).await.unwrap();
-        assert!(!poll.truncated);
-        let (mut windows, mut steps) = (Vec::new(), Vec::new());
-        for (cursor, lane) in cursors.iter().zip(&poll.lanes) {
-            let found = found(lane.events.len(), lane.unwanted);
-            let step = cursor.next(found, &poll.seen, Moved::LongAgo);
-            let events: Vec<_> = lane.events.iter().map(|(_, event)| Arc::clone(event)).collect();
-            if !events.is_empty() {
-                windows.push((cursor.clone().after(&step), events));
-            }
-            if !matches!(step, CursorStep::Wait | CursorStep::Publish) {
-                steps.push((cursor.clone(), step));
-            }
-        }
-        self.store.move_cursors(self.relay(), steps).await.unwrap();
-        windows
+        open_windows(&self.store, &self.spec, cursors).await
     }
 
     /// Publishes everything that there is, window by window; the payloads, lane by lane.
@@ -139,6 +124,30 @@ impl OutboxFixture {
         }
         published
     }
+}
+
+/// Opens windows over what there is; each cursor with its window, and the events of its lane.
+pub(crate) async fn open_windows(
+    store: &Postgres,
+    spec: &RelaySpec,
+    cursors: &[LaneCursor],
+) -> Vec<(LaneCursor, Vec<Arc<StoredEvent>>)> {
+    let poll = store.poll(spec.events.clone(), cursors.to_vec(), PollSize::Events(1_000)).await.unwrap();
+    assert!(!poll.truncated);
+    let (mut windows, mut steps) = (Vec::new(), Vec::new());
+    for (cursor, lane) in cursors.iter().zip(&poll.lanes) {
+        let found = found(lane.events.len(), lane.unwanted);
+        let step = cursor.next(found, &poll.seen, Moved::LongAgo);
+        let events: Vec<_> = lane.events.iter().map(|(_, event)| Arc::clone(event)).collect();
+        if !events.is_empty() {
+            windows.push((cursor.clone().after(&step), events));
+        }
+        if !matches!(step, CursorStep::Wait | CursorStep::Publish) {
+            steps.push((cursor.clone(), step));
+        }
+    }
+    store.move_cursors(spec.name.clone(), steps).await.unwrap();
+    windows
 }
 
 pub(crate) fn found(events: usize, unwanted: usize) -> Found {
@@ -162,6 +171,8 @@ pub(crate) fn settlement(cursor: &LaneCursor, pos: Option<i64>, window: WindowEn
         window,
         asides: Vec::new(),
         published: 0,
+        passed: 0,
+        on_time: 0,
         health: LaneHealth::default(),
         stopped: None,
         unavailable: None,
