@@ -4,6 +4,7 @@ pub(crate) mod delivery;
 pub(crate) mod event;
 pub(crate) mod handle;
 pub(crate) mod lanes;
+mod limited;
 pub(crate) mod one_at_a_time;
 pub(crate) mod outage;
 pub(crate) mod own_table;

@@ -22,7 +22,7 @@ const DEPENDENCIES_MAX: usize = 1_000;
 pub(crate) struct Dependencies(RwLock<BTreeMap<KindName, Dependency>>);
 
 impl Dependencies {
-    fn get(&self, name: &str) -> Option<Dependency> {
+    pub(crate) fn get(&self, name: &str) -> Option<Dependency> {
         let name = KindName::parse(name).ok()?;
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&name).cloned()
     }

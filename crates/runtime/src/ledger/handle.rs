@@ -48,7 +48,7 @@ pub(crate) struct Inner<S> {
     pub(crate) recorder: Recorder,
     installation: Option<Arc<str>>,
     kinds: RwLock<Declared>,
-    pub(crate) dependencies: Dependencies,
+    pub(crate) dependencies: Arc<Dependencies>,
     pub(crate) remote_permits: RemotePermits,
     started: OnceCell<StartupReport>,
     /// Whether somebody starts it behind its callers' backs.
@@ -102,7 +102,7 @@ impl<S: Store> Ledger<S> {
             recorder: Recorder::new(batcher.clone(), &settings),
             installation: settings.installation.as_deref().map(Arc::from),
             kinds: RwLock::default(),
-            dependencies: Dependencies::default(),
+            dependencies: Arc::default(),
             remote_permits: RemotePermits::default(),
             started: OnceCell::new(),
             starting: AtomicBool::new(false),
@@ -119,8 +119,8 @@ impl<S: Store> Ledger<S> {
 
     /// The outbox on the same store.
     pub fn outbox(&self) -> Outbox<S> {
-        let Inner { store, settings, worker, wake, .. } = &*self.inner;
-        Outbox::new(Arc::clone(store), settings.clone(), Arc::clone(worker), wake.clone())
+        let Inner { store, settings, worker, wake, dependencies, .. } = &*self.inner;
+        Outbox::new(Arc::clone(store), settings.clone(), Arc::clone(worker), wake.clone(), Arc::clone(dependencies))
     }
 
     /// Declares a kind. A kind has one declaration: the same again is fine, a different one is refused.

@@ -6,10 +6,12 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 use bytes::Bytes;
 use onefold_core::error::EVENT_CONTRACT_INVALID;
 use onefold_core::event::{
-    Aggregate, AggregateType, EventContract, EventContracts, EventId, EventType, NewEvent, SharedContract,
+    Aggregate, AggregateType, EventContract, EventContracts, EventId, EventType, HeaderName, NewEvent, SharedContract,
 };
 use onefold_core::operation::Tenant;
 use onefold_core::{Error, Result};
+
+use crate::trace;
 
 /// A type of event: a fact about one aggregate, told after the change behind it is committed.
 ///
@@ -45,7 +47,14 @@ pub trait Event: serde::Serialize {
 }
 
 /// The event to be staged, as JSON.
-pub(crate) fn of<E: Event + ?Sized>(event: &E, id: EventId, tenant: Tenant) -> Result<NewEvent> {
+///
+/// It belongs to the trace of the current span, where an exporter of traces is installed.
+pub(crate) fn of<E: Event + ?Sized>(
+    event: &E,
+    id: EventId,
+    tenant: Tenant,
+    correlation_id: Option<Arc<str>>,
+) -> Result<NewEvent> {
     let contract = E::CONTRACT;
     let payload = serde_json::to_vec(event).map_err(|cause| {
         let what = format!("an event of type {:?} has no JSON", contract.event_type());
@@ -62,9 +71,19 @@ pub(crate) fn of<E: Event + ?Sized>(event: &E, id: EventId, tenant: Tenant) -> R
         schema_version: contract.version(),
         payload: Bytes::from(payload),
         content_type: Arc::from("application/json"),
-        headers: BTreeMap::new(),
-        correlation_id: None,
+        headers: trace_headers(),
+        correlation_id,
     })
+}
+
+fn trace_headers() -> BTreeMap<HeaderName, String> {
+    let mut headers = BTreeMap::new();
+    trace::pass_on(&mut |name, value| {
+        if let Ok(name) = HeaderName::parse(name) {
+            headers.insert(name, value);
+        }
+    });
+    headers
 }
 
 /// Refuses an event that breaks its contract: the one that the outbox was told of, or, where it was told of none at all,

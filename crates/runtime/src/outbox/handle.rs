@@ -13,6 +13,7 @@ use onefold_core::{Error, Result};
 
 use super::event::{self, Event};
 use super::wake::Wake;
+use crate::dependency::Dependencies;
 use crate::settings::Settings;
 
 /// The outbox of a process. Cheap to clone.
@@ -22,7 +23,11 @@ pub struct Outbox<S> {
     pub(crate) worker: Arc<str>,
     pub(crate) wake: Wake,
     pub(crate) contracts: EventContracts,
+    /// What relays share with everyone who calls the same dependency.
+    pub(crate) dependencies: Arc<Dependencies>,
     limits: EventLimits,
+    /// What the events that are staged here belong to.
+    correlation_id: Option<Arc<str>>,
 }
 
 impl<S> Clone for Outbox<S> {
@@ -33,7 +38,9 @@ impl<S> Clone for Outbox<S> {
             worker: Arc::clone(&self.worker),
             wake: self.wake.clone(),
             contracts: self.contracts.clone(),
+            dependencies: Arc::clone(&self.dependencies),
             limits: self.limits,
+            correlation_id: self.correlation_id.clone(),
         }
     }
 }
@@ -53,8 +60,23 @@ const WAIT_MAX: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl<S> Outbox<S> {
-    pub(crate) fn new(store: Arc<S>, settings: Settings, worker: Arc<str>, wake: Wake) -> Self {
-        Self { store, settings, worker, wake, contracts: EventContracts::default(), limits: EventLimits::default() }
+    pub(crate) fn new(
+        store: Arc<S>,
+        settings: Settings,
+        worker: Arc<str>,
+        wake: Wake,
+        dependencies: Arc<Dependencies>,
+    ) -> Self {
+        let (contracts, limits) = (EventContracts::default(), EventLimits::default());
+        Self { store, settings, worker, wake, contracts, dependencies, limits, correlation_id: None }
+    }
+
+    /// The same for one request: its correlation id goes with every event that is staged here.
+    ///
+    /// The trace needs no word: an event belongs to the trace of the span that it is staged in.
+    #[must_use]
+    pub fn correlated(&self, correlation_id: &str) -> Self {
+        Self { correlation_id: Some(Arc::from(correlation_id)), ..self.clone() }
     }
 
     /// The same with every contract that this process knows.
@@ -113,7 +135,7 @@ impl<S: Staging> Outbox<S> {
 
     /// The event to be staged, held to the limits and to its contract.
     fn checked<E: Event>(&self, event: &E, id: EventId, tenant: Tenant) -> Result<NewEvent> {
-        let new = event::of(event, id, tenant)?;
+        let new = event::of(event, id, tenant, self.correlation_id.clone())?;
         self.limits.check(&new)?;
         event::check::<E>(&new, &self.contracts)?;
         Ok(new)
@@ -186,12 +208,30 @@ pub struct OperationEvents<'o, S> {
 impl<S: Staging> OperationEvents<'_, S> {
     /// Stages an event under the id that follows from the operation, its type and how many of that type came before.
     pub async fn stage<E: Event + Sync>(&mut self, connection: &mut S::Connection, event: &E) -> Result<Staged> {
+        self.stage_in(connection, event, StageOrder::AggregateIsLocked).await
+    }
+
+    /// The same, where there is no row to lock ([`Outbox::stage_ordered`]).
+    pub async fn stage_ordered<E: Event + Sync>(
+        &mut self,
+        connection: &mut S::Connection,
+        event: &E,
+    ) -> Result<Staged> {
+        self.stage_in(connection, event, StageOrder::LockAggregate).await
+    }
+
+    async fn stage_in<E: Event + Sync>(
+        &mut self,
+        connection: &mut S::Connection,
+        event: &E,
+        order: StageOrder,
+    ) -> Result<Staged> {
         let event_type = EventType::parse(E::CONTRACT.event_type())?;
         let ordinal = self.next_ordinal(&event_type);
         let id = EventId::of_operation(&self.operation, &event_type, ordinal);
         let tenant: Tenant = self.operation.tenant.clone();
         let new = self.outbox.checked(event, id, tenant)?;
-        self.outbox.stage_one(connection, new, StageOrder::AggregateIsLocked).await
+        self.outbox.stage_one(connection, new, order).await
     }
 
     fn next_ordinal(&mut self, event_type: &EventType) -> u32 {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use onefold_core::error::BREAKER_OPEN;
 use onefold_core::incident::{IncidentChange, UNAVAILABLE_FOR};
 use onefold_core::outbox::{RelaySpec, TargetUnavailable};
 use onefold_core::port::{Clock, RelayStore, SubjectChange};
@@ -58,7 +59,9 @@ impl TargetWatch {
         if self.failures == 1 {
             tracing::warn!(relay = %spec.name, error_code = %said.code, reason = said.reason, "the target takes nothing");
         }
-        if away_for >= UNAVAILABLE_FOR && self.incident != KnownIncident::Open {
+        // An open breaker is told by the incident of its dependency.
+        let untold = self.incident != KnownIncident::Open && said.code != BREAKER_OPEN;
+        if away_for >= UNAVAILABLE_FOR && untold {
             let change = IncidentChange::of_target(spec, said, worker, away_for, now);
             if store.change_incidents(vec![SubjectChange::of_target(&spec.name, change)]).await.is_ok() {
                 self.incident = KnownIncident::Open;

@@ -19,18 +19,30 @@ use tokio::sync::watch;
 use super::delivery::EventJudge;
 use super::handle::Outbox;
 use super::lanes::{HeldSince, Lanes};
+use super::limited::{LimitedPublisher, LimitedSender, TargetLimits};
 use super::one_at_a_time::OneAtATime;
 use super::outage::TargetWatch;
 use super::turn::TurnResult;
 use super::wake::Wake;
+use crate::dependency::Dependencies;
 
 /// A relay as it is being declared.
 pub struct Relay {
     spec: Result<RelaySpec>,
-    publisher: Option<Arc<dyn Publisher>>,
+    target: Option<RelayTarget>,
     judge: EventJudge,
     table: Option<OwnTable>,
+    depends_on: Option<Arc<str>>,
+    dependencies: Arc<Dependencies>,
     context: RelayContext,
+}
+
+/// What a relay sends to.
+enum RelayTarget {
+    /// It takes pages.
+    Pages(Arc<dyn Publisher>),
+    /// It takes single events, of so many aggregates at once.
+    Each(Arc<dyn EventSender>, usize),
 }
 
 /// What a relay runs on.
@@ -61,7 +73,8 @@ impl Relay {
             Ok(RelaySpec::new(name, all, String::new()))
         });
         let judge = EventJudge { contracts: outbox.contracts.clone(), ..EventJudge::default() };
-        Self { spec, publisher: None, judge, table: None, context }
+        let dependencies = Arc::clone(&outbox.dependencies);
+        Self { spec, target: None, judge, table: None, depends_on: None, dependencies, context }
     }
 
     /// The relay of a configuration.
@@ -87,7 +100,7 @@ impl Relay {
     pub fn to(mut self, publisher: impl Publisher + 'static) -> Self {
         let target = publisher.target();
         self.judge.destination = publisher.destination();
-        self.publisher = Some(Arc::new(publisher));
+        self.target = Some(RelayTarget::Pages(Arc::new(publisher)));
         self.change(|spec| {
             spec.target = target;
             Ok(())
@@ -96,9 +109,22 @@ impl Relay {
 
     /// Where it publishes to, an event at a time, to so many aggregates at once.
     #[must_use]
-    pub fn to_each(self, sender: impl EventSender + 'static, in_flight_max: usize) -> Self {
-        let (clock, faults) = (Arc::clone(&self.context.clock), Arc::clone(&self.context.faults));
-        self.to(OneAtATime::new(Arc::new(sender), clock, faults, in_flight_max))
+    pub fn to_each(mut self, sender: impl EventSender + 'static, in_flight_max: usize) -> Self {
+        let target = sender.target();
+        self.judge.destination = sender.destination();
+        self.target = Some(RelayTarget::Each(Arc::new(sender), in_flight_max));
+        self.change(|spec| {
+            spec.target = target;
+            Ok(())
+        })
+    }
+
+    /// The dependency that the target is, by its name: its breaker, bulkhead and rate hold here, too
+    /// ([`Ledger::dependency`](crate::Ledger::dependency)). An event is a call, or, where a target takes pages, a page.
+    #[must_use]
+    pub fn depends_on(mut self, dependency: &str) -> Self {
+        self.depends_on = Some(Arc::from(dependency));
+        self
     }
 
     /// Where it begins when it is new; now unless this is called.
@@ -146,10 +172,16 @@ impl Relay {
     pub fn declared(self) -> Result<RunningRelay> {
         let spec = self.spec?;
         spec.check()?;
-        let publisher = self.publisher.ok_or_else(|| {
+        let target = self.target.ok_or_else(|| {
             Error::new(DECLARATION_INVALID, format!("relay {:?} has no target", spec.name.as_str()))
                 .hint("name one with .to(…)")
         })?;
+        let limits = self.depends_on.map(|name| TargetLimits {
+            dependencies: self.dependencies,
+            name,
+            clock: Arc::clone(&self.context.clock),
+        });
+        let publisher = target.publisher(limits, &self.context);
         // Two loops of one process are two holders: each lane has one.
         let [a, b, c, d, ..] = self.context.random.bytes();
         let holder = Arc::from(format!("{}/{:08x}", self.context.worker, u32::from_be_bytes([a, b, c, d])));
@@ -162,6 +194,24 @@ impl Relay {
     /// restored database, a declaration that cannot be.
     pub async fn run(self, stopped: impl Future<Output = ()> + Send) -> Result<()> {
         self.declared()?.run(stopped).await
+    }
+}
+
+impl RelayTarget {
+    /// What takes pages, within the limits of its dependency.
+    fn publisher(self, limits: Option<TargetLimits>, context: &RelayContext) -> Arc<dyn Publisher> {
+        match (self, limits) {
+            (Self::Pages(publisher), None) => publisher,
+            (Self::Pages(publisher), Some(limits)) => Arc::new(LimitedPublisher { publisher, limits }),
+            (Self::Each(sender, in_flight_max), limits) => {
+                let sender: Arc<dyn EventSender> = match limits {
+                    None => sender,
+                    Some(limits) => Arc::new(LimitedSender { sender, limits }),
+                };
+                let (clock, faults) = (Arc::clone(&context.clock), Arc::clone(&context.faults));
+                Arc::new(OneAtATime::new(sender, clock, faults, in_flight_max))
+            }
+        }
     }
 }
 

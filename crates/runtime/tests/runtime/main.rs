@@ -20,6 +20,7 @@ mod kinds;
 mod perform;
 mod policies;
 mod relay;
+mod relay_limits;
 mod replay;
 mod restart;
 mod retention;
