@@ -39,15 +39,16 @@ pub fn kinds(file: &str, text: &str) -> Result<Vec<DeclaredKind>> {
     let Kinds { kind, dependency } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
     let checked = |(name, declared): (String, KindDeclaration)| {
         let who = format!("kind {name:?}");
-        let checked = known_dependency(&declared, &dependency).and_then(|()| declared.check(&name));
+        let checked =
+            known_dependency(declared.depends_on.as_deref(), &dependency).and_then(|()| declared.check(&name));
         checked.map_err(|mistake| place.mistake(&["kind", &name], &who, &mistake))
     };
     kind.into_iter().map(checked).collect()
 }
 
 /// Refuses a dependency that the file does not declare: a misspelt one would have no limits.
-fn known_dependency<T>(kind: &KindDeclaration, known: &BTreeMap<String, T>) -> Result<(), Mistake> {
-    let Some(name) = kind.depends_on.as_ref().filter(|name| !known.contains_key(*name)) else { return Ok(()) };
+fn known_dependency<T>(depends_on: Option<&str>, known: &BTreeMap<String, T>) -> Result<(), Mistake> {
+    let Some(name) = depends_on.filter(|name| !known.contains_key(*name)) else { return Ok(()) };
     let hint = match suggestion(name, known.keys().map(String::as_str)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("declare [dependency.{name}]; it may be empty"),
@@ -97,7 +98,8 @@ pub fn routes<T>(
     let mut routes = Vec::new();
     for (at, declared) in route.into_iter().enumerate() {
         let name = declared.forward.name.clone();
-        let checked = known_dependency(&declared.kind, &dependencies).and_then(|()| named_once(&name, &names));
+        let checked = known_dependency(declared.kind.depends_on.as_deref(), &dependencies)
+            .and_then(|()| named_once(&name, &names));
         let checked = checked.and_then(|()| declared.check());
         let made = checked.and_then(|kind| read(declared.in_folder(folder(file)), kind));
         let (at, who) = (at.to_string(), format!("route {name:?}"));
@@ -198,12 +200,14 @@ pub fn relays(file: &str, text: &str, contracts: &EventContracts) -> Result<Vec<
     let place = SourceText::new(file, text);
     let Relays { relay } = toml::from_str(text).map_err(|cause| place.malformed(&cause))?;
     let brokers = brokers(file, text)?;
+    let dependencies = dependencies(file, text)?;
     let mut relays: Vec<CheckedRelay> = Vec::new();
     for (at, declared) in relay.into_iter().enumerate() {
         let (at, who) = (at.to_string(), format!("relay {:?}", declared.name));
         let declared = declared.in_folder(folder(file));
         let checked = declared.check().and_then(|relay| {
             known_types(&declared, contracts)?;
+            known_dependency(declared.depends_on.as_deref(), &dependencies)?;
             known_broker(&relay, &brokers)?;
             only_one(&relay, &relays)?;
             Ok(relay)

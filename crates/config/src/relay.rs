@@ -38,6 +38,10 @@ declaration! {
         ["`{ id = …, type = …, … }`", "none"]
         #[serde(skip_serializing_if = "Option::is_none")]
         pub columns: Option<OwnColumns>,
+        /// A `[dependency.NAME]` that the target is: its breaker, bulkhead and rate hold for what is sent, too. An event is a call, with Kafka a page.
+        ["name", "none"]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub depends_on: Option<String>,
         /// Where a relay that is new begins: `"now"`, `"oldest"` for the oldest event that is kept, or a time such as `"2026-11-18T08:00:00Z"`. Read once.
         ["text", "\"now\""]
         pub begin: String = "now".to_owned(),
@@ -104,6 +108,8 @@ pub struct CheckedRelay {
     pub in_flight_max: usize,
     /// The table that it publishes rows of, where that is not the outbox.
     pub table: Option<OwnTable>,
+    /// The dependency that its target is.
+    pub depends_on: Option<String>,
     /// Where it publishes to.
     pub target: CheckedTarget,
 }
@@ -182,7 +188,8 @@ impl RelayDeclaration {
         self.counts()?;
         let target = self.to.check().map_err(|mistake| mistake.within("to"))?;
         let table = self.own_table()?;
-        Ok(CheckedRelay { spec, in_flight_max: self.in_flight_max, table, target })
+        let depends_on = self.depends_on.clone();
+        Ok(CheckedRelay { spec, in_flight_max: self.in_flight_max, table, depends_on, target })
     }
 
     fn own_table(&self) -> Result<Option<OwnTable>, Mistake> {

@@ -2,6 +2,7 @@
 
 mod retention;
 mod target;
+mod undeclared;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +15,8 @@ use onefold_runtime::{Relay, RunningRelay};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use self::undeclared::DeclaredHere;
+
 use crate::app::App;
 use crate::config::Config;
 use crate::database::Database;
@@ -25,8 +28,9 @@ pub(crate) const NAME: &str = "relays";
 /// Starts every declared relay; whatever is wrong with a declaration is known before. A target that is away is waited for.
 pub(crate) fn start(config: &Config, app: &Arc<App>) -> Result<Box<dyn Part>> {
     let relays = declared(config, app)?;
+    tokio::spawn(DeclaredHere::of(config).report(Arc::clone(app)));
     let pruning = tokio::spawn(retention::run(Arc::clone(app), config.prune_every));
-    Ok(Box::new(Relays { app: Arc::clone(app), running: Running::start(relays), pruning, next: None }))
+    Ok(Box::new(Relays { app: Arc::clone(app), running: Running::start(relays), pruning, next: None, said: None }))
 }
 
 /// The relays of a configuration, each with what sends to its target.
@@ -40,6 +44,9 @@ fn declared(config: &Config, app: &Arc<App>) -> Result<Vec<RunningRelay>> {
                 return Err(on_sqlite(&relay.spec.name, table));
             }
             declared = declared.from_table(table.clone());
+        }
+        if let Some(dependency) = &relay.depends_on {
+            declared = declared.depends_on(dependency);
         }
         relays.push(target::aimed(declared, relay, config)?.declared()?);
     }
@@ -59,6 +66,8 @@ struct Relays {
     pruning: JoinHandle<()>,
     /// What the next configuration says.
     next: Option<Vec<RunningRelay>>,
+    /// What is said about the next configuration.
+    said: Option<DeclaredHere>,
 }
 
 /// Relays at work.
@@ -104,11 +113,15 @@ impl Part for Relays {
 
     fn prepare(&mut self, next: &Config) -> Result<PartKinds> {
         self.next = Some(declared(next, &self.app)?);
+        self.said = Some(DeclaredHere::of(next));
         Ok(Vec::new())
     }
 
     fn apply(&mut self) {
         let Some(next) = self.next.take() else { return };
+        if let Some(said) = self.said.take() {
+            tokio::spawn(said.report(Arc::clone(&self.app)));
+        }
         let before = std::mem::replace(&mut self.running, Running::start(Vec::new()));
         let stop = self.running.stop.clone();
         // The same lanes have one holder: the next ones begin when the last ones have given theirs back.

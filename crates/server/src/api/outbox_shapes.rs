@@ -44,6 +44,10 @@ pub(crate) struct RelayView {
     parked: u64,
     /// Events that are tried again, and those behind them.
     set_aside: u64,
+    /// Events that it passed in the last hour.
+    passed_last_hour: u64,
+    /// Of these, the ones that were published within ten seconds after they were staged.
+    on_time_last_hour: u64,
     /// The code of why lanes of it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "RELAY_STOPPED")]
@@ -66,6 +70,8 @@ impl RelayView {
             oldest_age_seconds: relay.oldest.map(|at| now.since(at).as_secs_f64()),
             parked: relay.parked,
             set_aside: relay.set_aside,
+            passed_last_hour: relay.recent.passed,
+            on_time_last_hour: relay.recent.on_time,
             stopped: relay.stopped.as_ref().map(ToString::to_string),
             retired_at: relay.retired_at.map(|at| at.to_string()),
             declared_by: relay.declared_by.to_string(),

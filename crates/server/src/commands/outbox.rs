@@ -9,6 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Subcommand;
 use onefold_core::error::REQUEST_INVALID;
+use onefold_core::port::RecentPublications;
 use onefold_core::{Error, Result};
 use serde_json::{Value, json};
 
@@ -163,11 +164,12 @@ async fn print_status(context: &Context, client: &Client) -> Result<ExitCode> {
             relay["waiting"].to_string(),
             relay["oldestAgeSeconds"].as_f64().map_or_else(|| "-".to_owned(), short_age),
             relay["parked"].to_string(),
+            share_on_time(relay),
             state(context, relay, target),
         ]
     });
-    let head = ["relay", "target", "waiting", "oldest", "parked", "state"];
-    say!("{}", table_with_numbers(head, &[2, 3, 4], rows));
+    let head = ["relay", "target", "waiting", "oldest", "parked", "within 10 s", "state"];
+    say!("{}", table_with_numbers(head, &[2, 3, 4, 5], rows));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -189,6 +191,15 @@ fn state(context: &Context, relay: &Value, target: Option<&Value>) -> String {
         wrong.push(format!("a person decides ({})", context.command(&format!("outbox parked --relay {name}"))));
     }
     if wrong.is_empty() { "ok".to_owned() } else { wrong.join("; ") }
+}
+
+/// How much of what was passed in the last hour was published in time.
+fn share_on_time(relay: &Value) -> String {
+    let recent = RecentPublications {
+        passed: relay["passedLastHour"].as_u64().unwrap_or(0),
+        on_time: relay["onTimeLastHour"].as_u64().unwrap_or(0),
+    };
+    recent.share_on_time().map_or_else(|| "-".to_owned(), |share| format!("{:.2} %", share * 100.0))
 }
 
 /// An age that is told to a tenth of a second while it is small.

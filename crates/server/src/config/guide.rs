@@ -52,7 +52,7 @@ fn tables() -> Vec<(&'static str, &'static str, Vec<Setting>)> {
         ),
         (
             "`[dependency.NAME]`",
-            "Limits on the calls to an outside system; `depends_on` of a route names it. A refusal comes with \
+            "Limits on the calls to an outside system; `depends_on` of a route or a relay names it. A refusal comes with \
              `Retry-After`, before anything is claimed.",
             DependencyDeclaration::SETTINGS.to_vec(),
         ),

@@ -130,6 +130,7 @@ fn a_wrong_relay_is_refused_with_its_line() {
         ("[[relay]]\nname = \"a\"\nevents = [\"*\"]\nto = { broker = \"main\", topic = \"t\" }\n[broker.main]\nnats = [\"nats://n:4222\"]\n".to_owned(), ":4:", "subject for NATS"),
         ("[broker.main]\nkafka = [\"k:9092\"]\nsasl = { mechanism = \"PLAIN\", user = \"u\", password_file = \"p\" }\n".to_owned(), ":3:", "SCRAM-SHA-512"),
         (format!("[[relay]]\nname = \"a\"\nevents = [\"*\"]\ndelivery_within = \"40s\"\n{target}"), ":2:", "lower delivery_within"),
+        (format!("[[relay]]\nname = \"a\"\nevents = [\"*\"]\ndepends_on = \"partner\"\n{target}[dependency.partners]\ncalls_max = 4\n"), ":4:", "did you mean `partners`?"),
         (format!("[[relay]]\nname = \"a\"\nevents = [\"*\"]\ntable = \"a.b.c\"\n{target}"), ":4:", "app.outbox"),
         (format!("[[relay]]\nname = \"a\"\nevents = [\"*\"]\ncolumns = {{ id = \"Id\" }}\n{target}"), ":4:", "table ="),
     ];
@@ -139,6 +140,30 @@ fn a_wrong_relay_is_refused_with_its_line() {
         let said = ran.err();
         assert!(said.contains(&format!("onefold.toml{at}")) && said.contains(says), "{config}\n{said}");
     }
+}
+
+#[test]
+fn what_nobody_serves_or_wants_is_said_at_start() {
+    let receiver = Receiver::start(loopback(), 204);
+    let dir = relaying(receiver.at, "");
+    let mut server = dir.serve(&[]);
+    until("the relay is declared", || server.get("/v1/relays").text().contains("\"cases\""));
+    assert_eq!(server.stop(), Some(0), "{}", server.log());
+    let config = format!(
+        "[[relay]]\nname = \"orders\"\nevents = [\"order.*\"]\n\
+         to = {{ webhook = \"http://{}/hook\", secret_file = \"hook.secret\" }}\n\
+         [[event]]\ntype = \"order.placed\"\naggregate = \"order\"\nowner = \"shop\"\nversions = {{ 1 = {{}} }}\n\
+         [[event]]\ntype = \"bill.sent\"\naggregate = \"bill\"\nowner = \"shop\"\nversions = {{ 1 = {{}} }}\n",
+        receiver.at
+    );
+    std::fs::write(dir.path("onefold.toml"), config).unwrap();
+    let server = dir.serve(&[]);
+    until("the relay that is gone is named", || {
+        server.log().lines().any(|line| line.contains("onefold outbox retire") && line.contains("cases"))
+    });
+    until("the type without a relay is named", || {
+        server.log().lines().any(|line| line.contains("no relay wants this type") && line.contains("bill.sent"))
+    });
 }
 
 #[test]
