@@ -1,6 +1,7 @@
 //! A webhook as the target of a relay: one signed request an event.
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +69,10 @@ impl Webhook {
         };
         match tokio::time::timeout(within, self.client.request(request)).await {
             Err(_) => unavailable(TARGET_UNAVAILABLE, "the webhook did not answer in time".to_owned(), None),
+            Ok(Err(cause)) if leads_nowhere(&cause) => {
+                let reason = "the webhook's name leads into a private network that is not listed under `allow`";
+                unavailable(TARGET_UNAVAILABLE, reason.to_owned(), None)
+            }
             Ok(Err(cause)) if cause.is_connect() => {
                 unavailable(TARGET_UNAVAILABLE, "the webhook cannot be reached".to_owned(), None)
             }
@@ -78,6 +83,13 @@ impl Webhook {
             }
         }
     }
+}
+
+/// Whether the resolver refused every address of the name ([`AddressRule`](super::AddressRule)).
+fn leads_nowhere(cause: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(cause), |cause| cause.source()).any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|cause| cause.kind() == ErrorKind::PermissionDenied)
+    })
 }
 
 /// What a status says about the event. Four of them are about the event itself, every other one about the receiver.

@@ -6,3 +6,4 @@ mod databases;
 mod log;
 mod panics;
 mod problems;
+mod webhook;
