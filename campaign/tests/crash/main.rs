@@ -12,6 +12,7 @@ mod lossy_proxy;
 mod lost_answers;
 mod pause;
 mod random_kills;
+mod relay_run;
 mod relays;
 mod replay_run;
 mod replays;

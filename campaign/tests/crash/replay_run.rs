@@ -1,16 +1,14 @@
 //! A process that is killed in mid replay, on whichever store: the next one goes on from the last page.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use onefold::store::FaultPoint;
 use serde_json::{Value, json};
 
 use crate::event_receiver::{ArrivedEvent, EventReceiver};
+use crate::relay_run::PAGE_MAX;
 use crate::server::{Server, wait_for};
 
-/// Events of one page at most.
-const PAGE_MAX: usize = 10;
 const EVENTS: usize = 45;
 
 /// What a replay runs on.
@@ -20,18 +18,6 @@ pub(crate) struct ReplayRun<'a> {
     pub(crate) serve: &'a dyn Fn(Option<&str>) -> Server,
     /// Commits so many events.
     pub(crate) stage: &'a dyn Fn(usize),
-}
-
-/// Declares the relay `cases` to a receiver, for servers that are started in this folder.
-pub(crate) fn declare(folder: &Path, receiver: &EventReceiver) {
-    let at = receiver.at;
-    let config = format!(
-        "[[relay]]\nname = \"cases\"\nevents = [\"case.*\"]\nbegin = \"oldest\"\npage_max = {PAGE_MAX}\n\
-         lease_for = \"2s\"\ndelivery_within = \"1s\"\n\
-         to = {{ webhook = \"http://{at}/events\", secret_file = \"hook.secret\" }}\n"
-    );
-    std::fs::write(folder.join("onefold.toml"), config).unwrap();
-    std::fs::write(folder.join("hook.secret"), "a secret that both of us know").unwrap();
 }
 
 impl ReplayRun<'_> {

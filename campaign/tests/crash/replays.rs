@@ -2,8 +2,9 @@
 
 use crate::event_receiver::EventReceiver;
 use crate::fixture::Dice;
+use crate::relay_run::declare;
 use crate::relays::stage;
-use crate::replay_run::{ReplayRun, declare};
+use crate::replay_run::ReplayRun;
 use crate::server::Server;
 
 #[test]

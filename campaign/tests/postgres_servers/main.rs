@@ -15,6 +15,9 @@ mod event_receiver;
 mod fixture;
 mod grants;
 mod own_table;
+#[path = "../crash/relay_run.rs"]
+mod relay_run;
+mod relays;
 #[path = "../crash/replay_run.rs"]
 mod replay_run;
 mod replays;

@@ -1,7 +1,8 @@
 //! A process killed in mid replay, on PostgreSQL.
 
 use crate::event_receiver::EventReceiver;
-use crate::replay_run::{ReplayRun, declare};
+use crate::relay_run::declare;
+use crate::replay_run::ReplayRun;
 use crate::schema::Schema;
 use crate::server::Server;
 
