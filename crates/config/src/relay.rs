@@ -102,7 +102,7 @@ pub struct TargetDeclaration {
 /// A relay that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedRelay {
-    /// What it wants, where it begins, its times; its target is named by what sends there.
+    /// What it wants, where it begins, its times.
     pub spec: RelaySpec,
     /// Aggregates that are sent events of at once.
     pub in_flight_max: usize,
@@ -161,6 +161,22 @@ impl CheckedTarget {
             Self::Subject { broker, .. } => Some((broker, BrokerSort::Nats)),
         }
     }
+
+    /// For people, in the words that the publisher itself uses.
+    fn shown(&self) -> String {
+        match self {
+            Self::Webhook { address, .. } => {
+                let (scheme, rest) = address.split_once("://").unwrap_or(("https", address));
+                format!("{scheme}://{}", rest.split(['/', '?', '#']).next().unwrap_or_default())
+            }
+            Self::Topic { topic, .. } => format!("kafka {topic}"),
+            Self::Exchange { exchange: Some(exchange), routing_key, .. } => {
+                format!("rabbitmq {exchange} {routing_key}")
+            }
+            Self::Exchange { exchange: None, routing_key, .. } => format!("rabbitmq {routing_key}"),
+            Self::Subject { subject, .. } => format!("nats {subject}"),
+        }
+    }
 }
 
 impl RelayDeclaration {
@@ -173,7 +189,7 @@ impl RelayDeclaration {
             patterns.push(read?);
         }
         let events = EventPatterns::new(patterns).map_err(Mistake::name)?;
-        let spec = RelaySpec {
+        let mut spec = RelaySpec {
             begin: begin(&self.begin)?,
             retry: RelayRetry {
                 attempts_max: self.attempts_max,
@@ -187,6 +203,7 @@ impl RelayDeclaration {
         spec.check().map_err(Mistake::name)?;
         self.counts()?;
         let target = self.to.check().map_err(|mistake| mistake.within("to"))?;
+        spec.target = target.shown();
         let table = self.own_table()?;
         let depends_on = self.depends_on.clone();
         Ok(CheckedRelay { spec, in_flight_max: self.in_flight_max, table, depends_on, target })
@@ -331,7 +348,7 @@ mod tests {
     fn the_defaults_are_those_of_the_relay_itself() {
         let relay = checked(WEBHOOK).unwrap();
         let name = RelayName::parse("partners").unwrap();
-        assert_eq!(relay.spec, RelaySpec::new(name, relay.spec.events.clone(), String::new()));
+        assert_eq!(relay.spec, RelaySpec::new(name, relay.spec.events.clone(), relay.spec.target.clone()));
     }
 
     #[test]
@@ -339,13 +356,21 @@ mod tests {
         assert!(matches!(checked(WEBHOOK).unwrap().target, CheckedTarget::Webhook { .. }));
         let topic = "name = \"cases\"\nevents = [\"*\"]\nto = { broker = \"main\", topic = \"{tenant}.cases\" }\n";
         assert!(matches!(checked(topic).unwrap().target, CheckedTarget::Topic { .. }));
-        for (place, sort) in [
-            ("exchange = \"cases\", routing_key = \"{event_type}\"", BrokerSort::RabbitMq),
-            ("exchange = \"\", routing_key = \"cases\"", BrokerSort::RabbitMq),
-            ("subject = \"cases.{event_type}\"", BrokerSort::Nats),
+        assert_eq!(checked(WEBHOOK).unwrap().spec.target, "https://p.example");
+        assert_eq!(checked(topic).unwrap().spec.target, "kafka {tenant}.cases");
+        for (place, sort, shown) in [
+            (
+                "exchange = \"cases\", routing_key = \"{event_type}\"",
+                BrokerSort::RabbitMq,
+                "rabbitmq cases {event_type}",
+            ),
+            ("exchange = \"\", routing_key = \"cases\"", BrokerSort::RabbitMq, "rabbitmq cases"),
+            ("subject = \"cases.{event_type}\"", BrokerSort::Nats, "nats cases.{event_type}"),
         ] {
             let text = format!("name = \"cases\"\nevents = [\"*\"]\nto = {{ broker = \"main\", {place} }}\n");
-            assert_eq!(checked(&text).unwrap().target.broker(), Some(("main", sort)), "{place}");
+            let checked = checked(&text).unwrap();
+            assert_eq!(checked.target.broker(), Some(("main", sort)), "{place}");
+            assert_eq!(checked.spec.target, shown, "{place}");
         }
         let wrong = [
             ("name = \"a b\"\nevents = [\"*\"]\n", "name"),

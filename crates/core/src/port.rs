@@ -34,7 +34,7 @@ pub use outbox::{
     AsideDecision, AsideFilter, AsideWithEvent, EventWithAsides, HeldLanes, LanePoll, LaneRequest, OutboxOperate, Poll,
     PollSize, RecentPublications, RelayState, RelayStore, RelayVerb, StageOrder, Staged, StagedBy, Staging,
 };
-pub use own_table::{CheckedTable, OwnTableStore, PayloadColumn, TakenRow, TakenRows};
+pub use own_table::{CheckedTable, OwnTableStore, PayloadColumn, RowCounts, TakenRow, TakenRows};
 pub use publisher::{Delivery, EventSender, OutgoingEvent, Publication, Publisher, RefusedRetry};
 pub use registry::{ApiToken, Registry, StoredDeclaration};
 pub use replay::{ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore};

@@ -276,8 +276,8 @@ pub mod outbox {
     pub use onefold_core::port::{
         AsideDecision, AsideFilter, BoxFuture, CheckedTable, Delivery, EventSender, OutboxOperate, OutgoingEvent,
         OwnTableStore, PayloadColumn, Publication, Publisher, RefusedRetry, RelayState, RelayStore, RelayVerb,
-        ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, StageOrder, Staged, StagedBy, Staging,
-        TakenRow, TakenRows,
+        ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, RowCounts, StageOrder, Staged,
+        StagedBy, Staging, TakenRow, TakenRows,
     };
     #[cfg(feature = "webhook")]
     pub use onefold_http::client::{AddressRule, Connect, Network, Webhook, WebhookSecret};

@@ -179,6 +179,7 @@ queries! {
     own_table_columns = "own_table/columns";
     take_own_rows = "own_table/take";
     mark_own_rows = "own_table/mark";
+    count_own_rows = "own_table/count";
     keys = "installation/keys";
     add_key = "installation/add_key";
     clock = "installation/clock";

@@ -8,6 +8,7 @@ use onefold_core::effect::KindSpec;
 use onefold_core::error::KIND_MISMATCH;
 use onefold_core::event::EventContracts;
 use onefold_core::operation::KindName;
+use onefold_core::outbox::{OwnTable, RelaySpec};
 use onefold_core::port::{Clock, Faults, NoFaults, Registry as _, StoredDeclaration};
 use onefold_core::{Error, Result, Timestamp};
 use onefold_runtime::{FileJournal, Journal, Ledger, Settings, SystemClock};
@@ -28,6 +29,8 @@ pub(crate) struct App {
     configured: Vec<KindName>,
     /// What is promised of events, as the configuration says now.
     contracts: RwLock<EventContracts>,
+    /// The relays on tables of teams' own, as the configuration says now: no store knows them.
+    table_relays: RwLock<Vec<(RelaySpec, OwnTable)>>,
     /// The files of this server, while it lives.
     _files: Option<File>,
 }
@@ -84,6 +87,7 @@ impl App {
             ledger: Ledger::open(store, settings)?,
             configured: config.kinds.iter().map(|kind| kind.terms.kind.clone()).collect(),
             contracts: RwLock::new(config.contracts.clone()),
+            table_relays: RwLock::new(relays_on_tables(config)),
             _files: files,
         };
         app.ledger.redeclare_dependencies(&config.dependencies)?;
@@ -103,19 +107,25 @@ impl App {
         config.kinds.iter().map(kind).collect()
     }
 
-    /// Puts kinds, dependencies and contracts of events in force as a configuration declares them now, all or none. A kind that it no longer
+    /// Puts kinds, dependencies, contracts of events and relays on tables in force as a configuration declares them now, all or none. A kind that it no longer
     /// declares keeps its terms until the next start.
     pub(crate) fn redeclare(&self, kinds: PartKinds, config: &Config) -> Result<()> {
         // Whatever is wrong with a dependency was found when the configuration was read.
         self.ledger.redeclare(kinds)?;
         self.ledger.redeclare_dependencies(&config.dependencies)?;
         *self.contracts.write().unwrap_or_else(PoisonError::into_inner) = config.contracts.clone();
+        *self.table_relays.write().unwrap_or_else(PoisonError::into_inner) = relays_on_tables(config);
         Ok(())
     }
 
     /// What is promised of events.
     pub(crate) fn contracts(&self) -> EventContracts {
         self.contracts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The relays on tables of teams' own.
+    pub(crate) fn table_relays(&self) -> Vec<(RelaySpec, OwnTable)> {
+        self.table_relays.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     async fn declare_pinned(&self) -> Result<()> {
@@ -191,6 +201,10 @@ fn agreed(known: Arc<KindSpec>, declaration: &KindDeclaration) -> Result<Arc<Kin
         Some(stands) => Err(Error::new(KIND_MISMATCH, format!("kind {} is declared as {stands}", known.kind))
             .hint("leave `declare` out, declare the same, or use another kind name for another sort of effect")),
     }
+}
+
+fn relays_on_tables(config: &Config) -> Vec<(RelaySpec, OwnTable)> {
+    config.relays.iter().filter_map(|relay| Some((relay.spec.clone(), relay.table.clone()?))).collect()
 }
 
 #[cfg(test)]

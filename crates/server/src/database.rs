@@ -21,8 +21,8 @@ use onefold_core::port::{
     Contents, Counts, DueQuestions, EventWithAsides, Faults, Filter, HeldLanes, IncidentEvent, IncidentFilter,
     IncidentWrite, InstallationLock, LaneRequest, LedgerMaintenance, LedgerRead, LedgerWrite, Listed, OutboxOperate,
     OwnTableStore, Page, Poll, PollSize, PruneRequest, Pruned, Registry, RelayState, RelayStore, RelayVerb,
-    ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, Sink, StageOrder, Staged, Staging, Step,
-    StepAnswer, Store, StoredDeclaration, SubjectChange, SweepRequest, Swept, TakenRows,
+    ReplayCancel, ReplayListFilter, ReplayOperate, ReplayPage, ReplayStore, RowCounts, Sink, StageOrder, Staged,
+    Staging, Step, StepAnswer, Store, StoredDeclaration, SubjectChange, SweepRequest, Swept, TakenRows,
 };
 use onefold_core::{Error, Result, Timestamp};
 use onefold_postgres::Postgres;
@@ -289,6 +289,7 @@ impl OwnTableStore for Database {
             marks: Vec<(Arc<str>, RowMark)>,
             incidents: Vec<SubjectChange>
         ) -> BoxFuture<'_, Result<()>>;
+        count_rows(table: CheckedTable, events: EventPatterns) -> BoxFuture<'_, Result<RowCounts>>;
     }
 }
 

@@ -33,6 +33,7 @@ const SQLITE_ONLY: &[&str] = &[
 /// are read between snapshots, in lanes that processes share.
 const POSTGRES_ONLY: &[&str] = &[
     "queries/own_table/columns.sql",
+    "queries/own_table/count.sql",
     "queries/own_table/mark.sql",
     "queries/own_table/take.sql",
     "queries/backup/find_leases.sql",

@@ -53,6 +53,19 @@ pub struct TakenRows {
     pub lease_until: Timestamp,
 }
 
+/// How far a relay on a team's own table is: rows of types that it wants, none of them published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowCounts {
+    /// Rows that were never refused.
+    pub waiting: u64,
+    /// When the oldest of them was written.
+    pub oldest: Option<Timestamp>,
+    /// Rows that a person must decide about.
+    pub parked: u64,
+    /// Rows that were refused and are tried again.
+    pub refused: u64,
+}
+
 /// What a relay on a team's own table asks of a store.
 pub trait OwnTableStore: Send + Sync {
     /// Whether the table has these columns; `RELAY_TABLE_INVALID` names what it lacks.
@@ -75,4 +88,6 @@ pub trait OwnTableStore: Send + Sync {
         marks: Vec<(Arc<str>, RowMark)>,
         incidents: Vec<SubjectChange>,
     ) -> BoxFuture<'_, Result<()>>;
+    /// Counts the rows that are not published.
+    fn count_rows(&self, table: CheckedTable, events: EventPatterns) -> BoxFuture<'_, Result<RowCounts>>;
 }

@@ -8,7 +8,9 @@ use onefold_core::error::RELAY_TABLE_INVALID;
 use onefold_core::event::{Aggregate, AggregateType, EventId, EventType, NewEvent, StoredEvent};
 use onefold_core::operation::Tenant;
 use onefold_core::outbox::{EventPatterns, OwnTable, RowMark, SqlName};
-use onefold_core::port::{BoxFuture, CheckedTable, OwnTableStore, PayloadColumn, SubjectChange, TakenRow, TakenRows};
+use onefold_core::port::{
+    BoxFuture, CheckedTable, OwnTableStore, PayloadColumn, RowCounts, SubjectChange, TakenRow, TakenRows,
+};
 use onefold_core::{Error, Result, Timestamp};
 use sqlx::SqlStr;
 use sqlx::postgres::PgRow;
@@ -62,6 +64,16 @@ impl OwnTableStore for Postgres {
         let store = self.clone();
         Box::pin(Self::detached(async move {
             store.repeated(|| store.mark_own_rows(&table, lease_until, &marks, &incidents)).await
+        }))
+    }
+
+    fn count_rows(&self, table: CheckedTable, events: EventPatterns) -> BoxFuture<'_, Result<RowCounts>> {
+        let store = self.clone();
+        Box::pin(Self::detached(async move {
+            let counting = statement(&store.inner.sql.count_own_rows, &table);
+            let asked = store.rows(query(&counting).bind(row::json(&events)?));
+            let rows = store.answered(asked).await?;
+            rows.first().map(row_counts).unwrap_or_else(|| Err(unfit("its rows were not counted".to_owned())))
         }))
     }
 }
@@ -226,6 +238,15 @@ fn checked(table: OwnTable, found: &[FoundColumn]) -> Result<CheckedTable> {
 
 fn unfit(what: String) -> Error {
     Error::new(RELAY_TABLE_INVALID, what)
+}
+
+fn row_counts(found: &PgRow) -> Result<RowCounts> {
+    Ok(RowCounts {
+        waiting: row::number("waiting", get(found, "waiting")?)?,
+        oldest: get::<Option<i64>>(found, "oldest")?.map(Timestamp::from_micros),
+        parked: row::number("parked", get(found, "parked")?)?,
+        refused: row::number("refused", get(found, "refused")?)?,
+    })
 }
 
 /// The row as an event, or why it cannot be one.

@@ -9,7 +9,7 @@ use onefold_core::event::EventId;
 use onefold_core::incident::SubjectSort;
 use onefold_core::outbox::{OwnColumns, OwnTable, RelayRetry, RelaySpec, RowMark, SqlName};
 use onefold_core::port::{
-    IncidentFilter, LedgerRead as _, OwnTableStore as _, Page, Publication, RefusedRetry, TakenRows,
+    IncidentFilter, LedgerRead as _, OwnTableStore as _, Page, Publication, RefusedRetry, RowCounts, TakenRows,
 };
 use onefold_core::retry::Schedule;
 use onefold_postgres::Postgres;
@@ -153,6 +153,32 @@ async fn rows_are_put_off_by_a_lease_and_marked_under_it_whatever_their_table_is
         assert_eq!(own.count("\"publishedAt\" IS NOT NULL").await, 1);
         assert_eq!(own.count("\"lastError\" = 'EVENT_TARGET_REFUSED: no'").await, 1);
     }
+}
+
+#[tokio::test]
+async fn what_waits_what_is_tried_again_and_what_is_parked_is_counted_from_the_table() {
+    let mut own = OwnTableFixture::new(NUMBER).await;
+    let checked = own.store.check_table(own.table.clone()).await.unwrap();
+    let counted = own.store.count_rows(checked.clone(), patterns(&["case.*"])).await.unwrap();
+    assert_eq!(counted, RowCounts { waiting: 0, oldest: None, parked: 0, refused: 0 });
+    for aggregate in ["PUBLISHED", "REFUSED", "PARKED", "LEASED", "NEW"] {
+        own.insert("case.opened", aggregate).await;
+    }
+    own.insert("order.placed", "UNWANTED").await;
+    let table = own.table.quoted();
+    let changes = [
+        "at = 'epoch', \"publishedAt\" = now() WHERE \"select\" = 'PUBLISHED'",
+        "at = 'epoch', tries = 1, \"nextAttemptAt\" = now() + interval '1 hour' WHERE \"select\" = 'REFUSED'",
+        "at = 'epoch', tries = 5, \"nextAttemptAt\" = 'infinity' WHERE \"select\" = 'PARKED'",
+        "at = '2026-11-15T08:00:00Z', \"nextAttemptAt\" = now() + interval '1 hour' WHERE \"select\" = 'LEASED'",
+        "at = 'epoch' WHERE \"select\" = 'UNWANTED'",
+    ];
+    for change in changes {
+        run(&mut own.connection, &format!("UPDATE {table} SET {change}")).await;
+    }
+    let oldest = onefold_core::Timestamp::parse("2026-11-15T08:00:00Z");
+    let counted = own.store.count_rows(checked, patterns(&["case.*"])).await.unwrap();
+    assert_eq!(counted, RowCounts { waiting: 2, oldest, parked: 1, refused: 1 });
 }
 
 #[tokio::test]

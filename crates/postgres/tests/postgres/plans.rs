@@ -59,7 +59,7 @@ async fn every_statement_can_be_prepared() {
             continue;
         }
         // Names of a team's own table are filled in; `own_table` runs them.
-        if ["own_table/take", "own_table/mark"].contains(&name.as_str()) {
+        if ["own_table/take", "own_table/mark", "own_table/count"].contains(&name.as_str()) {
             continue;
         }
         // A backup fills in the names of tables and columns; any table of ours will do.

@@ -8,13 +8,15 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use metrics::gauge;
 use onefold_core::error::{DATABASE_UNAVAILABLE, SHUTTING_DOWN};
-use onefold_core::port::{LedgerRead as _, OutboxOperate as _, RelayState};
+use onefold_core::outbox::RelayName;
+use onefold_core::port::{LedgerRead as _, OutboxOperate as _};
 use onefold_core::retry::Category;
 use onefold_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::problem_response::{Problem, ProblemBody};
+use super::relays::table_relays;
 use super::{Shared, need};
 use crate::identity::{Identity, Permission};
 
@@ -83,20 +85,26 @@ pub(crate) async fn metrics(
     show("onefold_unknown_outcomes", &counts.unknown);
     show("onefold_open_incidents", &counts.open_incidents);
     let (now, relays) = api.app.ledger.store().relays().await?;
-    relays.iter().filter(|relay| relay.retired_at.is_none()).for_each(|relay| show_relay(relay, now));
+    for relay in relays.iter().filter(|relay| relay.retired_at.is_none()) {
+        show_relay(&relay.name, (relay.waiting, relay.parked), relay.oldest, now);
+    }
+    for relay in table_relays(&api.app).await {
+        let Ok(counted) = relay.counted else { continue };
+        show_relay(&relay.spec.name, (counted.waiting, counted.parked), counted.oldest, now);
+    }
     let text = api.metrics.as_ref().map(metrics_exporter_prometheus::PrometheusHandle::render).unwrap_or_default();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }
 
 /// How far a relay has come.
-fn show_relay(relay: &RelayState, now: Timestamp) {
-    let lag = relay.oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
-    let name = relay.name.to_string();
+fn show_relay(name: &RelayName, (waiting, parked): (u64, u64), oldest: Option<Timestamp>, now: Timestamp) {
+    let lag = oldest.map_or(Duration::ZERO, |oldest| now.since(oldest));
+    let name = name.to_string();
     gauge!("onefold_outbox_lag_seconds", "relay" => name.clone()).set(lag.as_secs_f64());
     #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
     {
-        gauge!("onefold_outbox_waiting", "relay" => name.clone()).set(relay.waiting as f64);
-        gauge!("onefold_outbox_parked", "relay" => name).set(relay.parked as f64);
+        gauge!("onefold_outbox_waiting", "relay" => name.clone()).set(waiting as f64);
+        gauge!("onefold_outbox_parked", "relay" => name).set(parked as f64);
     }
 }
 

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use super::names::AsideStatusName;
+use super::relays::TableRelay;
 use super::shapes::hexadecimal;
 
 /// Every relay, by name.
@@ -25,13 +26,17 @@ pub(crate) struct RelayList {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RelayView {
     #[schema(example = "cases")]
-    name: String,
+    pub(super) name: String,
     /// The types that it wants: one type, `prefix.*` or `*`.
     #[schema(example = json!(["case.*"]))]
     events: Vec<String>,
     /// Where it publishes to.
     #[schema(example = "kafka case.events.v1")]
     target: String,
+    /// The table that it publishes rows of, where that is not the outbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "\"app\".\"outbox\"")]
+    table: Option<String>,
     /// Wanted events that it has not passed.
     waiting: u64,
     /// When the oldest of them was staged.
@@ -44,19 +49,21 @@ pub(crate) struct RelayView {
     parked: u64,
     /// Events that are tried again, and those behind them.
     set_aside: u64,
-    /// Events that it passed in the last hour.
+    /// Events that it passed in the last hour; not counted on a table of a team's own.
     passed_last_hour: u64,
     /// Of these, the ones that were published within ten seconds after they were staged.
     on_time_last_hour: u64,
-    /// The code of why lanes of it stopped.
+    /// The code of why lanes of it stopped, or why its table cannot be read: nothing is counted then.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "RELAY_STOPPED")]
     stopped: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retired_at: Option<String>,
-    /// The process that declared it last.
-    declared_by: String,
-    declared_at: String,
+    /// The process that declared it last; only this server's configuration declares one with a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declared_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declared_at: Option<String>,
 }
 
 impl RelayView {
@@ -65,6 +72,7 @@ impl RelayView {
             name: relay.name.to_string(),
             events: relay.events.iter().map(EventPattern::to_string).collect(),
             target: relay.target.clone(),
+            table: None,
             waiting: relay.waiting,
             oldest: relay.oldest.map(|at| at.to_string()),
             oldest_age_seconds: relay.oldest.map(|at| now.since(at).as_secs_f64()),
@@ -74,8 +82,30 @@ impl RelayView {
             on_time_last_hour: relay.recent.on_time,
             stopped: relay.stopped.as_ref().map(ToString::to_string),
             retired_at: relay.retired_at.map(|at| at.to_string()),
-            declared_by: relay.declared_by.to_string(),
-            declared_at: relay.declared_at.to_string(),
+            declared_by: Some(relay.declared_by.to_string()),
+            declared_at: Some(relay.declared_at.to_string()),
+        }
+    }
+
+    pub(super) fn of_table(relay: &TableRelay, now: Timestamp) -> Self {
+        let counted = relay.counted.as_ref().ok();
+        let oldest = counted.and_then(|counted| counted.oldest);
+        Self {
+            name: relay.spec.name.to_string(),
+            events: relay.spec.events.iter().map(EventPattern::to_string).collect(),
+            target: relay.spec.target.clone(),
+            table: Some(relay.table.quoted()),
+            waiting: counted.map_or(0, |counted| counted.waiting),
+            oldest: oldest.map(|at| at.to_string()),
+            oldest_age_seconds: oldest.map(|at| now.since(at).as_secs_f64()),
+            parked: counted.map_or(0, |counted| counted.parked),
+            set_aside: counted.map_or(0, |counted| counted.refused),
+            passed_last_hour: 0,
+            on_time_last_hour: 0,
+            stopped: relay.counted.as_ref().err().map(ToString::to_string),
+            retired_at: None,
+            declared_by: None,
+            declared_at: None,
         }
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use onefold_core::error::{RELAY_NOT_FOUND, REQUEST_BODY_INVALID};
+use onefold_core::error::{CodeName, RELAY_NOT_FOUND, REQUEST_BODY_INVALID};
 use onefold_core::ledger::check_reason;
-use onefold_core::outbox::{Begin, RelayName};
-use onefold_core::port::{OutboxOperate as _, RelayVerb};
+use onefold_core::outbox::{Begin, OwnTable, RelayName, RelaySpec};
+use onefold_core::port::{OutboxOperate as _, OwnTableStore as _, RelayVerb, RowCounts};
 use onefold_core::{Error, Result, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use super::outbox_shapes::{RelayList, RelayView};
 use super::problem_response::{Problem, ProblemBody};
 use super::{Shared, need};
+use crate::app::App;
 use crate::identity::{Identity, Permission};
 use onefold_http::{Body, Path};
 
@@ -60,7 +61,30 @@ pub(crate) struct RelayVerbAnswer {
     lanes: Option<usize>,
 }
 
-/// Every relay, by name: what waits, what is parked, what stopped.
+/// A relay on a team's own table, as this server's configuration declares it.
+pub(super) struct TableRelay {
+    pub(super) spec: RelaySpec,
+    pub(super) table: OwnTable,
+    /// What its table holds; or why that cannot be told.
+    pub(super) counted: std::result::Result<RowCounts, CodeName>,
+}
+
+/// The relays on tables of teams' own. A table that does not fit, or that we may not read, hides none of the others.
+pub(super) async fn table_relays(app: &App) -> Vec<TableRelay> {
+    let store = app.ledger.store();
+    let mut relays = Vec::new();
+    for (spec, table) in app.table_relays() {
+        let counted = match store.check_table(table.clone()).await {
+            Ok(checked) => store.count_rows(checked, spec.events.clone()).await,
+            Err(error) => Err(error),
+        };
+        relays.push(TableRelay { spec, table, counted: counted.map_err(|error| error.code().name()) });
+    }
+    relays
+}
+
+/// Every relay, by name: what waits, what is parked, what stopped. Of relays on tables of their own, those that this
+/// server's configuration declares.
 #[utoipa::path(
     get, path = "/v1/relays", operation_id = "list_relays", tag = "outbox",
     responses(
@@ -74,7 +98,11 @@ pub(crate) async fn list(
 ) -> Result<Json<RelayList>, Problem> {
     need(&who, Permission::Look)?;
     let (now, relays) = api.app.ledger.store().relays().await?;
-    Ok(Json(RelayList { relays: relays.iter().map(|relay| RelayView::new(relay, now)).collect() }))
+    let on_tables = table_relays(&api.app).await;
+    let mut relays: Vec<RelayView> = relays.iter().map(|relay| RelayView::new(relay, now)).collect();
+    relays.extend(on_tables.iter().map(|relay| RelayView::of_table(relay, now)));
+    relays.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(Json(RelayList { relays }))
 }
 
 macro_rules! relay_verb {

@@ -180,7 +180,10 @@ fn state(context: &Context, relay: &Value, target: Option<&Value>) -> String {
     if let Some(at) = relay["retiredAt"].as_str() {
         wrong.push(format!("retired {}", short_time(at)));
     }
-    if let Some(code) = relay["stopped"].as_str() {
+    let table = relay["table"].as_str();
+    if let (Some(code), Some(table)) = (relay["stopped"].as_str(), table) {
+        wrong.push(format!("{table} cannot be read: {code} ({})", context.command(&format!("explain {code}"))));
+    } else if let Some(code) = relay["stopped"].as_str() {
         wrong.push(format!("stopped: {code} ({} --why …)", context.command(&format!("outbox start {name}"))));
     }
     if let Some(incident) = target {
@@ -188,7 +191,9 @@ fn state(context: &Context, relay: &Value, target: Option<&Value>) -> String {
         wrong.push(format!("target unavailable since {since}, {}", text(incident, "id")));
     }
     if relay["parked"].as_u64().is_some_and(|parked| parked > 0) {
-        wrong.push(format!("a person decides ({})", context.command(&format!("outbox parked --relay {name}"))));
+        let listed = context.command(&format!("outbox parked --relay {name}"));
+        let listed = table.map_or(listed, |table| format!("rows of {table} that are due at infinity"));
+        wrong.push(format!("a person decides ({listed})"));
     }
     if wrong.is_empty() { "ok".to_owned() } else { wrong.join("; ") }
 }

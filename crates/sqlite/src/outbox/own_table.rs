@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onefold_core::error::RELAY_TABLE_INVALID;
 use onefold_core::outbox::{EventPatterns, OwnTable, RowMark};
-use onefold_core::port::{BoxFuture, CheckedTable, OwnTableStore, SubjectChange, TakenRows};
+use onefold_core::port::{BoxFuture, CheckedTable, OwnTableStore, RowCounts, SubjectChange, TakenRows};
 use onefold_core::{Error, Result, Timestamp};
 
 use crate::Sqlite;
@@ -32,6 +32,10 @@ impl OwnTableStore for Sqlite {
         _marks: Vec<(Arc<str>, RowMark)>,
         _incidents: Vec<SubjectChange>,
     ) -> BoxFuture<'_, Result<()>> {
+        Box::pin(std::future::ready(Err(refused(&table.table))))
+    }
+
+    fn count_rows(&self, table: CheckedTable, _events: EventPatterns) -> BoxFuture<'_, Result<RowCounts>> {
         Box::pin(std::future::ready(Err(refused(&table.table))))
     }
 }
