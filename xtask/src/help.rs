@@ -36,6 +36,8 @@ Suites, in order:
   crash        test targets of the crash campaign, which kills real processes
   postgres     test targets that need PostgreSQL and PgBouncer
   brokers      test targets that need a message broker: Kafka, RabbitMQ or NATS
+  rdkafka      the tests of Kafka again, with the client rdkafka, which is built
+               and linted for it (some minutes, with packages of the system)
   services     a round trip with each service that a test of the product uses
   doctests     the examples in the documentation
   examples     every example is built and run

@@ -16,6 +16,7 @@ mod help;
 mod libtest;
 mod openapi;
 mod python;
+mod rdkafka;
 mod services;
 mod step;
 mod suites;

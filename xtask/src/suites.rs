@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::services::{self, Service};
 use crate::step::{Context, Step, Tally, always};
 use crate::targets::{self, Group};
-use crate::{bench, cargo, examples, fuzz_api, libtest, openapi, tidy};
+use crate::{bench, cargo, examples, fuzz_api, libtest, openapi, rdkafka, tidy};
 
 /// Every suite of `cargo xtask test`.
 pub(crate) const SUITES: &[Step] = &[
@@ -25,6 +25,7 @@ pub(crate) const SUITES: &[Step] = &[
         Service::Nats,
         Service::Postgres,
     ]),
+    Step::new("rdkafka", rdkafka::ready, rdkafka::run).needing(&[Service::Kafka]),
     Step::new("services", always, services::check).needing(Service::TESTED),
     Step::new("doctests", always, doctests),
     Step::new("examples", always, examples::run),
@@ -100,7 +101,8 @@ fn cargo_test(context: &Context) -> Command {
     command
 }
 
-fn counted(command: &mut Command) -> Tally {
+/// Runs tests and counts them.
+pub(crate) fn counted(command: &mut Command) -> Tally {
     let mut tally = Tally::default();
     let ended = cargo::stream(command, |line| libtest::count(line, &mut tally));
     // Cargo also fails when a test does, and that one is counted.

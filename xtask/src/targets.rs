@@ -12,7 +12,7 @@ use crate::cargo;
 
 /// The suites that run test targets; the first that takes a target has it. A new one is one more constant and its place
 /// in the list.
-const GROUPS: &[&Group] = &[&POSTGRES, &BROKERS, &CRASH, &MODEL, &INTEGRATION];
+const GROUPS: &[&Group] = &[&RDKAFKA, &POSTGRES, &BROKERS, &CRASH, &MODEL, &INTEGRATION];
 
 /// Test targets that one suite runs.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub(crate) struct Group {
     takes: fn(&TestTarget) -> bool,
 }
 
+/// What is there only with a feature that is off: the suite of that name runs it (`rdkafka.rs`).
+pub(crate) const RDKAFKA: Group = Group { takes: |target| target.name == "rdkafka" };
 /// What needs PostgreSQL and PgBouncer.
 pub(crate) const POSTGRES: Group = Group { takes: |target| target.name.split('_').any(|word| word == "postgres") };
 /// What needs a message broker: each broker's crate has a target of its name, and campaigns say `relays_to_…`.
@@ -107,9 +109,11 @@ mod tests {
             target("onefold-postgres", "postgres"),
             target("onefold-server", "postgres_server"),
             target("onefold-kafka", "kafka"),
+            target("onefold-kafka", "rdkafka"),
             target("onefold-rabbitmq", "rabbitmq"),
             target("onefold-nats", "nats"),
         ];
+        assert_eq!(choose(&targets, &RDKAFKA), Ok(vec!["rdkafka".to_owned()]));
         assert_eq!(choose(&targets, &BROKERS), Ok(["kafka", "nats", "rabbitmq"].map(str::to_owned).to_vec()));
         assert_eq!(choose(&targets, &POSTGRES), Ok(vec!["postgres".to_owned(), "postgres_server".to_owned()]));
         assert_eq!(choose(&targets, &MODEL), Ok(vec!["model".to_owned()]));

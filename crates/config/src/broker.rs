@@ -26,6 +26,10 @@ declaration! {
         /// The name in every request, for the brokers' logs and quotas. Give each installation on a cluster its own: writers are fenced by it.
         ["text", "\"onefold\""]
         pub client_id: String = "onefold".to_owned(),
+        /// The library that talks to Kafka: `krafka`, or `rdkafka` (librdkafka) in a binary that was built with the cargo feature of that name.
+        ["`krafka` or `rdkafka`", "`krafka`"]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub client: Option<BrokerClient>,
         /// Encrypts every connection. `ca` holds the certificates that alone are trusted, instead of the system's; `certificate` and `key` are our own, where brokers ask for one; `server_name` is the name that brokers prove, where it is not the one in their address. All files are PEM.
         ["`{ ca = …, certificate = …, key = …, server_name = … }`", "none"]
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,16 @@ pub enum BrokerSort {
     RabbitMq,
     /// NATS, with JetStream.
     Nats,
+}
+
+/// A library that talks to Kafka.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BrokerClient {
+    /// In every binary.
+    Krafka,
+    /// Only in one that was built with it.
+    Rdkafka,
 }
 
 /// A way of signing in.
@@ -166,7 +180,7 @@ impl BrokerDeclaration {
     }
 
     fn check_rabbitmq(&self) -> Result<(), Mistake> {
-        self.has_no_sasl()?;
+        self.has_nothing_of_kafka()?;
         let address = self.rabbitmq.as_deref().and_then(|text| BrokerAddress::read(text, ["amqp", "amqps"]));
         // Without its text: it may hold a password.
         let address = address.ok_or_else(|| {
@@ -192,7 +206,7 @@ impl BrokerDeclaration {
     }
 
     fn check_nats(&self) -> Result<(), Mistake> {
-        self.has_no_sasl()?;
+        self.has_nothing_of_kafka()?;
         if self.tls.as_ref().is_some_and(|tls| tls.server_name.is_some()) {
             let hint = "name the server in its address as its certificate does";
             return Err(Mistake::wrong("tls.server_name", "a NATS server proves the name in its address", hint));
@@ -220,7 +234,10 @@ impl BrokerDeclaration {
         Ok(())
     }
 
-    fn has_no_sasl(&self) -> Result<(), Mistake> {
+    fn has_nothing_of_kafka(&self) -> Result<(), Mistake> {
+        if self.client.is_some() {
+            return Err(Mistake::wrong("client", "there is one for each broker but Kafka", "leave client out"));
+        }
         if self.sasl.is_none() {
             return Ok(());
         }
@@ -289,6 +306,7 @@ mod tests {
     fn a_broker_is_of_one_sort_with_what_belongs_to_it() {
         let right = [
             ("kafka = [\"k:9092\"]", BrokerSort::Kafka),
+            ("kafka = [\"k:9092\"]\nclient = \"rdkafka\"", BrokerSort::Kafka),
             ("rabbitmq = \"amqps://r.example/cases\"", BrokerSort::RabbitMq),
             (
                 "rabbitmq = \"amqp://127.0.0.1:5672\"\nlogin = { user = \"u\", password_file = \"p\" }",
@@ -304,6 +322,8 @@ mod tests {
             ("", "no brokers"),
             ("kafka = [\"k:9092\"]\nnats = [\"nats://n:4222\"]", "two sorts"),
             ("kafka = [\"k:9092\"]\nlogin = { token_file = \"t\" }", "login"),
+            ("kafka = [\"k:9092\"]\nclient = \"librdkafka\"", "krafka"),
+            ("rabbitmq = \"amqps://r.example\"\nclient = \"krafka\"", "client"),
             ("rabbitmq = \"r.example:5672\"", "rabbitmq"),
             ("rabbitmq = \"amqps://u:hush@r.example\"", "rabbitmq"),
             ("rabbitmq = \"amqp://r.example\"\nlogin = { user = \"u\", password_file = \"p\" }", "unencrypted"),

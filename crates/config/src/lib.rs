@@ -43,7 +43,7 @@ mod source;
 mod table;
 pub mod values;
 
-pub use broker::{BrokerDeclaration, BrokerLogin, BrokerMechanism, BrokerSasl, BrokerSort, BrokerTls};
+pub use broker::{BrokerClient, BrokerDeclaration, BrokerLogin, BrokerMechanism, BrokerSasl, BrokerSort, BrokerTls};
 pub use caller::{AuthDeclaration, CallerDeclaration, Jwks, JwtDeclaration};
 pub use dependency::{Breaker, DependencyDeclaration, Rate};
 pub use event::{EventDeclaration, SchemaDeclaration};

@@ -29,6 +29,6 @@ pub(crate) fn refused(fault: &Fault, target: &str) -> Error {
     match fault {
         Fault::Topic { .. } => Error::new(TARGET_NOT_READY, detail).hint(TOPIC_HINT),
         Fault::NotLetIn { .. } => Error::new(TARGET_NOT_READY, detail).hint(USER_HINT),
-        Fault::Record { .. } | Fault::Target { .. } => Error::new(TARGET_UNAVAILABLE, detail),
+        Fault::Record { .. } | Fault::Aborted { .. } | Fault::Target { .. } => Error::new(TARGET_UNAVAILABLE, detail),
     }
 }

@@ -4,22 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use krafka::CloseOptions;
-use krafka::producer::TransactionalProducer;
 use tokio::time::Instant;
 
 use crate::client::{Client, until};
+use crate::driver::{AfterAbort, CLOSE_WITHIN, Producer};
 use crate::fault::{ClientState, Fault};
 use crate::page::Page;
-use crate::send::{Sender, Sending, WaveEnd, send_wave};
-
-/// How long closing a producer may take.
-pub(crate) const CLOSE_WITHIN: Duration = Duration::from_secs(2);
+use crate::send::{Sending, WaveEnd, send_wave};
 
 /// A lane's producer, made under this fence.
 struct LaneProducer {
     fence: u64,
-    producer: TransactionalProducer,
+    producer: Producer,
 }
 
 /// The producers of the lanes that are held. One that is in use is not among them.
@@ -45,16 +41,20 @@ impl LaneProducers {
                 Attempt::Committed => self.keep(lane.number, held),
                 Attempt::WithoutRefused => {
                     page.take_back();
-                    if abort(&held.producer, sending.deadline).await {
-                        self.keep(lane.number, held);
-                    } else {
-                        close(&held.producer, Duration::ZERO).await;
+                    // One that cannot abort may have been fenced: another one would fence the lane's next holder.
+                    match held.producer.abort(sending.deadline).await {
+                        Ok(AfterAbort::GoesOn) => self.keep(lane.number, held),
+                        Ok(AfterAbort::IsSpent) => held.producer.close(Duration::ZERO).await,
+                        Err(fault) => {
+                            held.producer.close(Duration::ZERO).await;
+                            return give_up(page, &fault, sending);
+                        }
                     }
                 }
                 Attempt::Failed(fault) => {
                     page.take_back();
                     // Whether it was committed may be unknown; the next producer of this id waits for that to be over.
-                    close(&held.producer, Duration::ZERO).await;
+                    held.producer.close(Duration::ZERO).await;
                     return give_up(page, &fault, sending);
                 }
             }
@@ -66,7 +66,7 @@ impl LaneProducers {
     pub(crate) async fn leave(&self, lane: u16) {
         let held = self.lock().remove(&lane);
         if let Some(held) = held {
-            close(&held.producer, CLOSE_WITHIN).await;
+            held.producer.close(CLOSE_WITHIN).await;
         }
     }
 
@@ -74,7 +74,7 @@ impl LaneProducers {
     pub(crate) async fn stop(&self) {
         let all: Vec<LaneProducer> = self.lock().drain().map(|(_, held)| held).collect();
         for held in all {
-            close(&held.producer, Duration::ZERO).await;
+            held.producer.close(Duration::ZERO).await;
         }
     }
 
@@ -83,15 +83,14 @@ impl LaneProducers {
         let held = self.lock().remove(&lane.number);
         match held {
             Some(held) if held.fence == lane.fence => return Ok(held),
-            Some(earlier) => close(&earlier.producer, CLOSE_WITHIN).await,
+            Some(earlier) => earlier.producer.close(CLOSE_WITHIN).await,
             None => {}
         }
-        let made = until(deadline, client.transactional(&lane.transactional_id)).await;
-        let producer = made.ok_or_else(|| Fault::late("fencing the lane's last holder"))?;
-        let producer = producer.map_err(|error| Fault::of(&error))?;
+        let made = until(deadline, client.driver.transactional(&lane.transactional_id)).await;
+        let producer = made.ok_or_else(|| Fault::late("fencing the lane's last holder"))??;
         // A holder that was paused in between may have fenced the next one: it must at least write nothing.
         if Instant::now() >= deadline {
-            close(&producer, Duration::ZERO).await;
+            producer.close(Duration::ZERO).await;
             return Err(Fault::late("fencing the lane's last holder"));
         }
         Ok(LaneProducer { fence: lane.fence, producer })
@@ -114,33 +113,21 @@ enum Attempt {
     Failed(Fault),
 }
 
-async fn attempt(producer: &TransactionalProducer, page: &mut Page, sending: Sending) -> Attempt {
-    if let Err(error) = producer.begin() {
-        return Attempt::Failed(Fault::of(&error));
+async fn attempt(producer: &Producer, page: &mut Page, sending: Sending) -> Attempt {
+    if let Err(fault) = producer.begin() {
+        return Attempt::Failed(fault);
     }
     while !page.is_done() {
-        match send_wave(Sender::InTransaction(producer), page, sending).await {
+        match send_wave(producer, page, sending).await {
             WaveEnd::Acknowledged => {}
             WaveEnd::Refused => return Attempt::WithoutRefused,
-            WaveEnd::Failed(fault) => return Attempt::Failed(fault),
+            WaveEnd::Aborted(fault) | WaveEnd::Failed(fault) => return Attempt::Failed(fault),
         }
     }
-    match until(sending.deadline, producer.commit()).await {
-        Some(Ok(())) => Attempt::Committed,
-        Some(Err(error)) => Attempt::Failed(Fault::of(&error)),
-        None => Attempt::Failed(Fault::late("committing the transaction")),
+    match producer.commit(sending.deadline).await {
+        Ok(()) => Attempt::Committed,
+        Err(fault) => Attempt::Failed(fault),
     }
-}
-
-/// Whether the producer can go on.
-async fn abort(producer: &TransactionalProducer, deadline: Instant) -> bool {
-    until(deadline, producer.abort()).await.is_some_and(|aborted| aborted.is_ok())
-}
-
-async fn close(producer: &TransactionalProducer, within: Duration) {
-    // Where it does not end in time, the coordinator ends the transaction.
-    let closing = producer.close_with(CloseOptions::new().timeout(within));
-    let _ = tokio::time::timeout(within + CLOSE_WITHIN, closing).await;
 }
 
 fn give_up(page: &mut Page, fault: &Fault, sending: Sending) -> ClientState {

@@ -2,7 +2,8 @@
 //!
 //! Layout: `settings` is what a caller says, `client` a connected client with its times, `topic` what is known of a
 //! topic; `record` makes a record of an event, `page` decides which records may be on their way together, `send` sends
-//! them, `lane` does so in transactions, `fault` reads the client's errors; `publisher` is the port.
+//! them, `lane` does so in transactions, `fault` says whose fault a failure is; `driver` has the two client libraries;
+//! `publisher` is the port.
 //!
 //! A key is never in two batches at once. A batch is written as a whole or not at all, so no later event of an
 //! aggregate is ever written before an earlier one that failed.
@@ -23,6 +24,7 @@
 
 mod check;
 mod client;
+mod driver;
 mod fault;
 mod lane;
 mod page;
@@ -33,4 +35,4 @@ mod settings;
 mod topic;
 
 pub use publisher::{Kafka, KafkaPublisher};
-pub use settings::{KafkaClientCertificate, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism};
+pub use settings::{KafkaClient, KafkaClientCertificate, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism};

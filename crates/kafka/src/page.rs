@@ -31,6 +31,16 @@ enum Company {
     Alone,
 }
 
+/// How many records of a key may be on their way at once, so that none is written without those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeysInWave {
+    /// Many: they are in one batch, or in one transaction.
+    InOneBatch,
+    /// One: it is not known which batch a record is in.
+    #[cfg_attr(not(feature = "rdkafka"), allow(dead_code, reason = "only rdkafka closes batches as it sees fit"))]
+    One,
+}
+
 /// What is known of an event before it is sent.
 #[derive(Debug)]
 pub(crate) enum Judgement {
@@ -91,8 +101,8 @@ impl Page {
     /// The events that are sent next, in order: each place gets one batch, and each aggregate is in one batch.
     ///
     /// Never empty while something is left to send.
-    pub(crate) fn next_wave(&self) -> Vec<usize> {
-        let mut wave = Wave::default();
+    pub(crate) fn next_wave(&self, keys: KeysInWave) -> Vec<usize> {
+        let mut wave = Wave::new(keys);
         for (at, item) in self.items.iter().enumerate().filter(|(_, item)| item.answer.is_none()) {
             wave.offer(at, item);
         }
@@ -151,8 +161,8 @@ impl Page {
 }
 
 /// A wave while it is put together.
-#[derive(Default)]
 struct Wave<'p> {
+    keys: KeysInWave,
     chosen: Vec<usize>,
     /// The batch of each place: its bytes, and whether it takes more.
     batches: HashMap<&'p Place, (usize, Company)>,
@@ -164,6 +174,11 @@ struct Wave<'p> {
 }
 
 impl<'p> Wave<'p> {
+    fn new(keys: KeysInWave) -> Self {
+        let (batches, place_of, held) = (HashMap::new(), HashMap::new(), HashSet::new());
+        Self { keys, chosen: Vec::new(), batches, place_of, held, bytes: 0 }
+    }
+
     fn offer(&mut self, at: usize, item: &'p Item) {
         if self.held.contains(&item.aggregate) {
             return;
@@ -181,7 +196,8 @@ impl<'p> Wave<'p> {
     }
 
     fn fits(&self, item: &Item) -> bool {
-        if self.place_of.get(&item.aggregate).is_some_and(|place| **place != item.place) {
+        let beside = self.place_of.get(&item.aggregate);
+        if beside.is_some_and(|place| self.keys == KeysInWave::One || **place != item.place) {
             return false;
         }
         if !self.chosen.is_empty() && self.bytes + item.bytes > WAVE_BYTES_MAX {

@@ -18,7 +18,7 @@ use crate::fault::{ClientState, Fault, TopicsOf, unavailable};
 use crate::lane::{Lane, LaneProducers};
 use crate::page::{Judgement, Page};
 use crate::record::{bytes_min, partition, record};
-use crate::send::{Sender, Sending, WaveEnd, send_wave};
+use crate::send::{Sending, WaveEnd, send_wave};
 use crate::settings::KafkaSettings;
 use crate::topic::TopicFacts;
 
@@ -166,7 +166,7 @@ impl Inner {
         if let Some(client) = turn {
             return Ok(Arc::clone(client));
         }
-        let client = Client::connect(&self.settings, Times::of(within)).await.map_err(|error| Fault::of(&error))?;
+        let client = Client::connect(&self.settings, Times::of(within)).await?;
         *turn = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -177,13 +177,13 @@ impl Inner {
         let client = self.client(&mut turn, within).await?;
         let Some(topic) = self.template.fixed() else { return Ok(None) };
         client.topics.forget();
-        client.topics.facts(&client.admin, topic, within).await.map(Some).map_err(|error| Fault::of(&error))
+        client.topics.facts(&client.driver, topic, within).await.map(Some)
     }
 
     async fn discard(&self, turn: &mut Option<Arc<Client>>) {
         self.lanes.stop().await;
         if let Some(client) = turn.take() {
-            client.stop().await;
+            client.driver.producer().close(Duration::ZERO).await;
         }
     }
 
@@ -193,11 +193,8 @@ impl Inner {
         let mut facts = Facts::new();
         for topic in named {
             let within = deadline.saturating_duration_since(Instant::now());
-            let asked = until(deadline, client.topics.facts(&client.admin, topic, within)).await;
-            let known = match asked {
-                Some(known) => known.map_err(|error| Fault::of(&error)),
-                None => Err(Fault::late("asking for the topic")),
-            };
+            let asked = until(deadline, client.topics.facts(&client.driver, topic, within)).await;
+            let known = asked.unwrap_or_else(|| Err(Fault::late("asking for the topic")));
             facts.insert(Arc::clone(topic), known);
         }
         facts
@@ -261,11 +258,11 @@ impl Inner {
 
 async fn send_page(client: &Client, page: &mut Page, sending: Sending) -> ClientState {
     while !page.is_done() {
-        match send_wave(Sender::Plain(&client.producer), page, sending).await {
+        match send_wave(client.driver.producer(), page, sending).await {
             WaveEnd::Acknowledged => {}
             // Perhaps a limit was lowered since it was asked for.
             WaveEnd::Refused => client.topics.forget(),
-            WaveEnd::Failed(fault) => {
+            WaveEnd::Aborted(fault) | WaveEnd::Failed(fault) => {
                 page.end(&fault.publication(sending.topics));
                 return fault.client();
             }

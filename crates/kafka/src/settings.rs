@@ -1,6 +1,5 @@
 //! How the brokers are reached: plain data, with the secrets as values that are never printed.
 
-use krafka::auth::{AuthConfig, TlsConfig};
 use onefold_core::error::{DECLARATION_INVALID, Error, Redacted, Result};
 
 /// A Kafka cluster, and who we are there.
@@ -15,6 +14,19 @@ pub struct KafkaSettings {
     pub tls: Option<KafkaTls>,
     /// Signs in on every connection. Default: not.
     pub sasl: Option<KafkaSasl>,
+    /// The library that talks to them. Default: krafka.
+    pub client: KafkaClient,
+}
+
+/// A library that talks to brokers. Both keep the same promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KafkaClient {
+    /// krafka: in Rust, always built.
+    #[default]
+    Krafka,
+    /// rdkafka: librdkafka, in C, with the longest record. Only with the feature `rdkafka`, which needs `make`, a C
+    /// compiler and OpenSSL's headers.
+    Rdkafka,
 }
 
 /// How a connection is encrypted; a broker is always checked against its name.
@@ -67,6 +79,7 @@ impl KafkaSettings {
             client_id: "onefold".to_owned(),
             tls: None,
             sasl: None,
+            client: KafkaClient::default(),
         }
     }
 
@@ -88,6 +101,9 @@ impl KafkaSettings {
         if self.client_id.is_empty() || self.client_id.len() > 100 {
             return Err(refused("the Kafka client_id is empty or too long".to_owned(), "use 1 to 100 characters"));
         }
+        if self.client == KafkaClient::Rdkafka {
+            self.check_rdkafka()?;
+        }
         let Some(sasl) = &self.sasl else { return Ok(()) };
         if sasl.username.is_empty() {
             return Err(refused("the Kafka username is empty".to_owned(), "name the user, or leave sasl out"));
@@ -101,40 +117,21 @@ impl KafkaSettings {
         Ok(())
     }
 
-    /// The same for the client.
-    pub(crate) fn security(&self) -> AuthConfig {
-        let auth = self.sasl.as_ref().map_or_else(AuthConfig::plaintext, KafkaSasl::auth);
-        match &self.tls {
-            Some(tls) => auth.with_tls(tls.config()),
-            None => auth,
+    fn check_rdkafka(&self) -> Result<()> {
+        let refused = |detail: &str, hint: &str| Err(Error::new(DECLARATION_INVALID, detail).hint(hint));
+        if !cfg!(feature = "rdkafka") {
+            return refused(
+                "the Kafka client rdkafka is not built into this program",
+                "build it with the cargo feature `rdkafka`, or use krafka, the default",
+            );
         }
-    }
-}
-
-impl KafkaSasl {
-    fn auth(&self) -> AuthConfig {
-        let (username, password) = (self.username.as_str(), self.password.reveal().as_str());
-        match self.mechanism {
-            SaslMechanism::Plain => AuthConfig::sasl_plain(username, password),
-            SaslMechanism::ScramSha256 => AuthConfig::sasl_scram_sha256(username, password),
-            SaslMechanism::ScramSha512 => AuthConfig::sasl_scram_sha512(username, password),
+        if self.tls.as_ref().is_some_and(|tls| tls.server_name.is_some()) {
+            return refused(
+                "rdkafka checks brokers against the name in their address, and no other",
+                "leave server_name out, or use krafka, the default",
+            );
         }
-    }
-}
-
-impl KafkaTls {
-    fn config(&self) -> TlsConfig {
-        let mut config = match &self.ca_pem {
-            Some(pem) => TlsConfig::new().with_ca_cert_pem(pem.clone()),
-            None => TlsConfig::new().with_native_roots(),
-        };
-        if let Some(client) = &self.client {
-            config = config.with_client_cert_pem(client.chain_pem.clone(), client.key_pem.reveal().clone());
-        }
-        if let Some(name) = &self.server_name {
-            config = config.with_sni_hostname(name);
-        }
-        config
+        Ok(())
     }
 }
 
@@ -166,12 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn no_secret_is_printed() {
-        let key_pem = Redacted::new(b"PRIVATE".to_vec());
-        let client = Some(KafkaClientCertificate { chain_pem: b"PUBLIC".to_vec(), key_pem });
-        let settings = signed_in(SaslMechanism::ScramSha512, Some(KafkaTls { client, ..KafkaTls::default() }));
-        let shown = format!("{settings:?} {:?}", settings.security());
-        assert!(!shown.contains("hush-hush") && !shown.contains("PRIVATE"), "{shown}");
-        assert!(!shown.contains(&format!("{:?}", b"PRIVATE")), "{shown}");
+    fn a_client_that_is_not_built_in_is_refused_with_its_feature() {
+        let settings = KafkaSettings { client: KafkaClient::Rdkafka, ..KafkaSettings::new(["broker:9092"]) };
+        match settings.check() {
+            Ok(()) => assert!(cfg!(feature = "rdkafka")),
+            Err(error) => {
+                assert!(!cfg!(feature = "rdkafka") && error.next_step().contains("feature `rdkafka`"), "{error}");
+            }
+        }
     }
 }

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use krafka::admin::{AdminClient, ConfigResource, DescribeConfigsOptions, DescribeTopicsOptions};
-use krafka::error::{ErrorCode, KrafkaError};
 use tokio::time::Instant;
 
-const CLEANUP_POLICY: &str = "cleanup.policy";
-const BATCH_BYTES_MAX: &str = "max.message.bytes";
+use crate::driver::Driver;
+use crate::fault::Fault;
+
+/// The setting that says whether a topic is compacted.
+pub(crate) const CLEANUP_POLICY: &str = "cleanup.policy";
+/// The setting that limits its batches.
+pub(crate) const BATCH_BYTES_MAX: &str = "max.message.bytes";
 
 /// A topic as its cluster describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +23,19 @@ pub(crate) struct TopicFacts {
     pub(crate) compacted: bool,
     /// Bytes of a batch that it takes.
     pub(crate) batch_bytes_max: usize,
+}
+
+impl TopicFacts {
+    /// Reads a topic's settings.
+    pub(crate) fn read(partitions: usize, setting: impl Fn(&str) -> Option<String>) -> Self {
+        let value = |name| setting(name).unwrap_or_default();
+        Self {
+            partitions: i32::try_from(partitions).unwrap_or(i32::MAX),
+            compacted: value(CLEANUP_POLICY).split(',').any(|policy| policy.trim() == "compact"),
+            // Kafka's own default, should a broker not say it.
+            batch_bytes_max: value(BATCH_BYTES_MAX).parse().unwrap_or(1_048_588),
+        }
+    }
 }
 
 /// Topics that were asked about a short while ago.
@@ -33,13 +49,13 @@ impl KnownTopics {
     const TOPICS_MAX: usize = 1_000;
 
     /// The topic, asked about where it was not a short while ago.
-    pub(crate) async fn facts(&self, admin: &AdminClient, topic: &str, within: Duration) -> krafka::Result<TopicFacts> {
+    pub(crate) async fn facts(&self, driver: &Driver, topic: &str, within: Duration) -> Result<TopicFacts, Fault> {
         if let Some((asked, facts)) = self.lock().get(topic)
             && asked.elapsed() < Self::BELIEVED_FOR
         {
             return Ok(*facts);
         }
-        let facts = describe(admin, topic, within).await?;
+        let facts = driver.describe(topic, within).await?;
         let mut known = self.lock();
         if known.len() >= Self::TOPICS_MAX {
             known.clear();
@@ -56,25 +72,4 @@ impl KnownTopics {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Instant, TopicFacts)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-async fn describe(admin: &AdminClient, topic: &str, within: Duration) -> krafka::Result<TopicFacts> {
-    let missing = || KrafkaError::broker(ErrorCode::UnknownTopicOrPartition, format!("{topic} was not described"));
-    let mut topics = admin.describe_topics([topic], DescribeTopicsOptions::default().timeout(within)).await?;
-    let partitions = topics.remove(topic).ok_or_else(missing)??.partitions.len();
-    let resource = ConfigResource::topic(topic);
-    let options = DescribeConfigsOptions::default()
-        .timeout(within)
-        .config_names(vec![CLEANUP_POLICY.to_owned(), BATCH_BYTES_MAX.to_owned()]);
-    let mut configs = admin.describe_configs([resource.clone()], options).await?;
-    let entries = configs.remove(&resource).ok_or_else(missing)??;
-    let value = |name: &str| {
-        entries.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.clone()).unwrap_or_default()
-    };
-    Ok(TopicFacts {
-        partitions: i32::try_from(partitions).unwrap_or(i32::MAX),
-        compacted: value(CLEANUP_POLICY).split(',').any(|policy| policy.trim() == "compact"),
-        // Kafka's own default, should a broker not say it.
-        batch_bytes_max: value(BATCH_BYTES_MAX).parse().unwrap_or(1_048_588),
-    })
 }

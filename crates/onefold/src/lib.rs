@@ -144,6 +144,7 @@
 //! | `postgres` | the store for many machines |
 //! | `http`, `grpc` | the layer, and errors over HTTP and gRPC |
 //! | `kafka` | Kafka as the target of a relay |
+//! | `rdkafka` | the same through librdkafka, for a relay whose settings say so; needs `make` and OpenSSL's headers |
 //! | `rabbitmq` | RabbitMQ as the target of a relay |
 //! | `nats` | NATS JetStream as the target of a relay |
 //! | `webhook` | a webhook as the target of a relay |
@@ -283,7 +284,7 @@ pub mod outbox {
     pub use onefold_http::client::{AddressRule, Connect, Network, Webhook, WebhookSecret};
     #[cfg(feature = "kafka")]
     pub use onefold_kafka::{
-        Kafka, KafkaClientCertificate, KafkaPublisher, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism,
+        Kafka, KafkaClient, KafkaClientCertificate, KafkaPublisher, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism,
     };
     #[cfg(feature = "nats")]
     pub use onefold_nats::{Nats, NatsClientCertificate, NatsLogin, NatsPublisher, NatsSettings, NatsTls};

@@ -2,8 +2,8 @@
 //!
 //! Layout: a file a service (`postgres`, `pgbouncer`, `redis`, `kafka`, `rabbitmq`, `nats`, `zeebe`), each a
 //! [`recipe::Recipe`]; `obtain` gets what is missing (`apt`, `maven`, `java`), `up` and `down` start
-//! and stop, `session` does both around the suites of `cargo xtask test`, `check` is one of them; `site` says where
-//! everything lies and `state` what is remembered between two commands.
+//! and stop, `session` does both around the suites of `cargo xtask test`, `check` is one of them; `packages` are for suites
+//! that build; `site` says where everything lies and `state` what is remembered between two commands.
 
 mod account;
 mod address;
@@ -18,6 +18,7 @@ mod kafka;
 mod maven;
 mod nats;
 mod obtain;
+mod packages;
 mod pgbouncer;
 mod ports;
 mod postgres;
@@ -36,6 +37,7 @@ mod zeebe;
 
 pub(crate) use check::run as check;
 pub(crate) use command::{Request, command, parse};
+pub(crate) use packages::{Has, Package, install};
 pub(crate) use session::Session;
 
 use recipe::Recipe;

@@ -24,3 +24,6 @@ mod security;
 mod silent;
 mod stuck;
 mod topics;
+
+/// The library whose promises these are. `tests/rdkafka` has the same tests for the other one.
+const CLIENT: onefold_kafka::KafkaClient = onefold_kafka::KafkaClient::Krafka;

@@ -6,25 +6,32 @@ use std::time::Duration;
 use onefold_core::error::{Redacted, TARGET_NOT_READY};
 use onefold_core::port::{Publication, Publisher as _};
 use onefold_kafka::{KafkaClientCertificate, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, SanType};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SanType};
 
 use crate::broker::{Brokers, Setup};
 use crate::events::{WITHIN, delivery, event};
 use crate::kcat;
 use crate::relay::publish;
-use crate::topics::{create, with};
+use crate::topics::{create, shared, with};
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
 
-fn authority() -> Authority {
+/// The name tells an authority from those it signs: OpenSSL takes a certificate that names itself for its own issuer.
+fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+fn authority() -> Authority {
+    let mut params = named("authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
 /// A certificate for this machine, and its key, in PEM.
 fn signed_by(authority: &Authority) -> (String, String) {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    let mut params = named("this machine");
     params.subject_alt_names.push(SanType::IpAddress(std::net::Ipv4Addr::LOCALHOST.into()));
     let key = KeyPair::generate().unwrap();
     let certificate = params.signed_by(&key, authority).unwrap();
@@ -131,4 +138,15 @@ async fn a_client_shows_a_certificate() {
     assert_publishes(&broker, showing(&ours)).await;
     let publisher = with(showing(&authority()), "cases");
     assert!(publisher.check(Duration::from_mins(1), WITHIN).await.is_err(), "a stranger's certificate");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_not_one_is_refused_and_not_shown() {
+    let ours = authority();
+    let (chain, _) = signed_by(&ours);
+    let key_pem = Redacted::new(b"-----BEGIN PRIVATE KEY-----\nhush\n-----END PRIVATE KEY-----\n".to_vec());
+    let client = Some(KafkaClientCertificate { chain_pem: chain.into(), key_pem });
+    let settings = KafkaSettings { tls: Some(KafkaTls { client, ..tls(&ours) }), ..KafkaSettings::new([shared()]) };
+    let error = with(settings, "cases").check(Duration::from_mins(1), WITHIN).await.unwrap_err();
+    assert!(!format!("{error:?}").contains("hush"), "{error:?}");
 }

@@ -48,5 +48,6 @@ pub(crate) fn publisher(broker: &str, template: &str) -> KafkaPublisher {
 }
 
 pub(crate) fn with(settings: KafkaSettings, template: &str) -> KafkaPublisher {
+    let settings = KafkaSettings { client: crate::CLIENT, ..settings };
     Kafka::connect(settings).unwrap().topic(DestinationTemplate::parse(template).unwrap())
 }

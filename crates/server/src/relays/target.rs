@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hyper::Uri;
-use onefold_config::{BrokerDeclaration, BrokerMechanism, BrokerTls, CheckedRelay, CheckedTarget};
+use onefold_config::{BrokerClient, BrokerDeclaration, BrokerMechanism, BrokerTls, CheckedRelay, CheckedTarget};
 use onefold_core::error::{CONFIGURATION_INVALID, DECLARATION_INVALID, Redacted};
 use onefold_core::{Error, Result};
 use onefold_http::client::{AddressRule, Connect, Network, Webhook, WebhookSecret};
-use onefold_kafka::{Kafka, KafkaClientCertificate, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism};
+use onefold_kafka::{Kafka, KafkaClient, KafkaClientCertificate, KafkaSasl, KafkaSettings, KafkaTls, SaslMechanism};
 use onefold_nats::{Nats, NatsClientCertificate, NatsLogin, NatsSettings, NatsTls};
 use onefold_rabbitmq::{RabbitMq, RabbitMqClientCertificate, RabbitMqLogin, RabbitMqSettings, RabbitMqTls};
 use onefold_runtime::{Relay, SystemClock};
@@ -133,6 +133,10 @@ fn kafka_settings(name: &str, declared: &BrokerDeclaration) -> Result<KafkaSetti
         client_id: declared.client_id.clone(),
         tls: tls.transpose()?,
         sasl: sasl.transpose()?,
+        client: match declared.client {
+            None | Some(BrokerClient::Krafka) => KafkaClient::Krafka,
+            Some(BrokerClient::Rdkafka) => KafkaClient::Rdkafka,
+        },
         ..KafkaSettings::new(declared.kafka.iter().cloned())
     })
 }
