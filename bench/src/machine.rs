@@ -51,6 +51,13 @@ pub fn cpu_time(process: &str) -> Duration {
     Duration::from_millis(10 * ticks)
 }
 
+/// Megabytes that a process had in memory at most, by its number.
+pub fn memory_peak(process: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("Linux");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux");
+    line.trim().split(' ').next().and_then(|kilobytes| kilobytes.parse::<u64>().ok()).expect("a number") / 1024
+}
+
 /// The cores' time so far, in hundredths of a second.
 struct Ticks {
     idle: u64,

@@ -1,6 +1,8 @@
 //! What the benchmarks of the outbox share: events, ours, and the patterns that they are compared with.
 
+pub mod debezium;
 pub mod hand_written;
+pub mod kafka;
 pub mod latency;
 pub mod ours;
 pub mod skip_locked;
@@ -42,4 +44,29 @@ pub async fn backend_time(pool: &PgPool, name: &str) -> Duration {
         .await
         .expect("the server's processes");
     pids.iter().map(|pid| crate::machine::cpu_time(&pid.to_string())).sum()
+}
+
+/// Aggregates that events are of.
+pub const AGGREGATES: usize = 1_000;
+
+/// Stages so many events in one commit, by SQL alone.
+pub async fn stage_ours(admin: &PgPool, schema: &str, events: usize) {
+    let sql = format!(
+        "INSERT INTO {schema}.onefold_events (id, schema_version, tenant, aggregate_type, aggregate_id, event_type, \
+         payload, content_type) SELECT gen_random_uuid(), 1, 'default', 'case', {}, 'case.submitted', {}, \
+         'application/json' FROM generate_series(1, {events}) AS n",
+        case_sql(),
+        payload_sql()
+    );
+    run_sql(admin, sql).await;
+}
+
+/// The aggregate of the event number `n`.
+pub fn case_sql() -> String {
+    format!("'case-' || (n % {AGGREGATES})")
+}
+
+/// Its payload.
+pub fn payload_sql() -> String {
+    format!("convert_to('{{\"caseId\":\"' || {} || '\",\"text\":\"{FILLING}\"}}', 'UTF8')", case_sql())
 }

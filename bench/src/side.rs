@@ -117,6 +117,11 @@ impl Side {
         crate::machine::cpu_time(&self.child.id().to_string())
     }
 
+    /// Megabytes that it had in memory at most.
+    pub fn memory_peak(&self) -> u64 {
+        crate::machine::memory_peak(&self.child.id().to_string())
+    }
+
     fn ask(&mut self, question: impl fmt::Display) {
         let questions = self.questions.as_mut().expect("a pipe");
         writeln!(questions, "{question}").and_then(|()| questions.flush()).expect("the side runs");

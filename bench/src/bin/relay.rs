@@ -8,7 +8,7 @@ use std::time::Duration;
 use onefold_bench::outbox::latency::Latency;
 use onefold_bench::outbox::ours::{Acknowledging, Ours};
 use onefold_bench::outbox::skip_locked::SkipLocked;
-use onefold_bench::outbox::{FILLING, backend_time, pool, run_sql};
+use onefold_bench::outbox::{backend_time, case_sql, payload_sql, pool, run_sql, stage_ours};
 use onefold_bench::schemas::{Schemas, show_version, url};
 use onefold_bench::side::{self, Side, Slice, Workload};
 use onefold_bench::{Scale, last_line_with, median, point, rate};
@@ -17,7 +17,6 @@ use tokio::runtime::Runtime;
 
 const NAME: &str = "relay";
 const EVENTS: usize = 300_000;
-const AGGREGATES: usize = 1_000;
 const PUBLISHED: usize = 4_000_000;
 const LATENCY: &str = "bench_relay_latency";
 
@@ -180,34 +179,15 @@ impl Figures {
     }
 }
 
-async fn stage_ours(admin: &PgPool, schema: &str, events: usize) {
-    let sql = format!(
-        "INSERT INTO {schema}.onefold_events (id, schema_version, tenant, aggregate_type, aggregate_id, event_type, \
-         payload, content_type) SELECT gen_random_uuid(), 1, 'default', 'case', {}, 'case.submitted', {}, \
-         'application/json' FROM generate_series(1, {events}) AS n",
-        case(),
-        payload()
-    );
-    run_sql(admin, sql).await;
-}
-
 async fn stage_peer(admin: &PgPool, schema: &str, events: usize, published_at: &str) {
     let sql = format!(
         "INSERT INTO {schema}.outbox (id, aggregate_type, aggregate_id, event_type, payload, published_at) \
          SELECT gen_random_uuid(), 'case', {}, 'case.submitted', {}, {published_at} FROM generate_series(1, {events}) AS n; \
          ANALYZE {schema}.outbox",
-        case(),
-        payload()
+        case_sql(),
+        payload_sql()
     );
     run_sql(admin, sql).await;
-}
-
-fn case() -> String {
-    format!("'case-' || (n % {AGGREGATES})")
-}
-
-fn payload() -> String {
-    format!("convert_to('{{\"caseId\":\"' || {} || '\",\"text\":\"{FILLING}\"}}', 'UTF8')", case())
 }
 
 /// A transaction that sees the past for as long as it is open.

@@ -47,7 +47,7 @@ const ROWS: &str = "rows in the ledger when the measurement begins";
 const COST: &str = "microseconds an operation, 64 callers";
 
 /// In the order of the page.
-pub(super) const ENTRIES: [Entry; 9] = [
+pub(super) const ENTRIES: [Entry; 10] = [
     Entry {
         name: "ledger-sqlite",
         store: None,
@@ -174,6 +174,19 @@ pub(super) const ENTRIES: [Entry; 9] = [
             up: "events a second",
             shown: Shown::Tabled,
             series: &[("ours", "Onefold"), ("skip-locked", "SKIP LOCKED and UPDATE")],
+        }),
+    },
+    Entry {
+        name: "relay-kafka",
+        store: None,
+        ours: "100,000 events from their commit to Kafka's acknowledgements",
+        peer: "the same client, which has the events in memory and only sends",
+        curves: Some(Curves {
+            title: "Events a second into Kafka",
+            across: "processes",
+            up: "events a second",
+            shown: Shown::Tabled,
+            series: &[("ours", "Onefold"), ("client-alone", "the client alone"), ("debezium", "Debezium Server 3.6")],
         }),
     },
 ];

@@ -11,13 +11,16 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::args::{Size, Store};
-use crate::services::{Install, Service, Session};
+use crate::services::{self, Install, Service, Session};
 use crate::{USAGE, cargo};
 use figures::Reader;
 
 const MANIFEST: &str = "bench/Cargo.toml";
 /// The peer of the gateway that is written in Rust: not a benchmark, and not built with them.
 const PEER_MANIFEST: &str = "bench/restate-rust/Cargo.toml";
+
+/// The benchmark with a peer that is too large to download for a run that measures nothing.
+const RELAY_KAFKA: &str = "relay-kafka";
 
 /// One benchmark, as it was asked for.
 pub(crate) struct Run {
@@ -30,6 +33,9 @@ impl Run {
     /// What must be up while it runs.
     fn needs(&self) -> &'static [Service] {
         let outbox = ["stage", "relay"].contains(&&*self.name);
+        if self.name == RELAY_KAFKA {
+            return &[Service::Postgres, Service::Kafka];
+        }
         if self.store == Some(Store::Postgres) || self.name.ends_with("-postgres") || outbox {
             &[Service::Postgres]
         } else {
@@ -83,9 +89,12 @@ fn names(root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Runs a benchmark with what it needs up, checks its last line and keeps the figures.
-fn run(root: &Path, asked: &Run, services: &Session, install: Install) -> Result<(), String> {
-    services.grant(root, asked.needs(), install)?;
-    let environment = services.environment();
+fn run(root: &Path, asked: &Run, session: &Session, install: Install) -> Result<(), String> {
+    session.grant(root, asked.needs(), install)?;
+    let mut environment = session.environment();
+    if asked.name == RELAY_KAFKA && asked.size != Size::Smoke {
+        environment.extend(services::debezium(root, install)?);
+    }
     let mut reader = Reader::new(&asked.name);
     cargo::stream(invocation(root, asked).envs(environment), |line| reader.line(line))?;
     record::keep(root, &asked.kept_as(), asked.size, &reader.end()?)

@@ -10,6 +10,7 @@ mod address;
 mod apt;
 mod check;
 mod command;
+mod debezium;
 mod down;
 mod given;
 mod http;
@@ -37,6 +38,7 @@ mod zeebe;
 
 pub(crate) use check::run as check;
 pub(crate) use command::{Request, command, parse};
+pub(crate) use debezium::obtain as debezium;
 pub(crate) use packages::{Has, Package, install};
 pub(crate) use session::Session;
 

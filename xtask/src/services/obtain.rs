@@ -52,6 +52,20 @@ pub(super) fn obtain(site: &Site, services: &[Service], install: Install) -> Ref
     refusals
 }
 
+/// Gets what something that is not a service lacks.
+pub(super) fn get(site: &Site, who: &str, missing: &[Missing], install: Install) -> Result<(), String> {
+    let packages = packages(missing);
+    let downloads: Vec<&Download> = missing.iter().filter_map(downloaded).collect();
+    if install == Install::Never && !missing.is_empty() {
+        let lacks: Vec<&str> = packages.into_iter().chain(downloads.iter().map(|one| one.what)).collect();
+        return Err(format!("missing: {} (--no-install)", lacks.join(", ")));
+    }
+    if !packages.is_empty() {
+        apt::install(site, &packages)?;
+    }
+    downloads.into_iter().try_for_each(|download| (download.fetch)(site, who))
+}
+
 fn announce(lacking: &[(Service, Vec<Missing>)]) {
     for (service, missing) in lacking {
         let packages = packages(missing);
