@@ -23,6 +23,7 @@ const SQLITE_ONLY: &[&str] = &[
     "queries/outbox/prunable.sql",
     "queries/outbox/send_aside.sql",
     "queries/outbox/seq_before.sql",
+    "queries/outbox/recent.sql",
     "queries/outbox/stopped.sql",
     "queries/outbox/waiting.sql",
     "src/log_sync.rs",

@@ -71,9 +71,8 @@ impl OwnTableStore for Postgres {
         let store = self.clone();
         Box::pin(Self::detached(async move {
             let counting = statement(&store.inner.sql.count_own_rows, &table);
-            let asked = store.rows(query(&counting).bind(row::json(&events)?));
-            let rows = store.answered(asked).await?;
-            rows.first().map(row_counts).unwrap_or_else(|| Err(unfit("its rows were not counted".to_owned())))
+            let rows = store.rows(query(&counting).bind(row::json(&events)?)).await?;
+            rows.first().map_or_else(|| Err(unfit("its rows were not counted".to_owned())), row_counts)
         }))
     }
 }
