@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use onefold_core::error::{EVENT_TARGET_REFUSED, EVENT_TOO_LARGE};
 use onefold_core::event::StoredEvent;
-use onefold_core::port::{OutgoingEvent, Publication, RefusedRetry};
+use onefold_core::port::{Delivery, OutgoingEvent, Publication, RefusedRetry};
 use onefold_core::time::Timestamp;
 
 use crate::events::{delivery, event};
@@ -83,6 +83,29 @@ async fn a_refused_batch_costs_only_the_event_that_is_refused() {
         }
         assert_eq!(written(&topic), ["1", "4", "5"], "{policy}");
         publisher.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_event_of_a_full_page_costs_only_itself() {
+    for policy in ["delete", "compact"] {
+        let limit = ("message.timestamp.before.max.ms", "3600000");
+        let topic = create(&shared(), 1, &[limit, ("cleanup.policy", policy)]).await;
+        // A client may make several batches of it, which follow each other on their way.
+        let mut page: Vec<OutgoingEvent> =
+            (0..300).map(|seq| event(&topic, seq, &format!("CASE-{seq}"), "x".repeat(3_000))).collect();
+        let stored = StoredEvent { created_at: Timestamp::from_micros(0), ..StoredEvent::clone(&page[5].stored) };
+        page[5].stored = Arc::new(stored);
+        let whole = Delivery { within: Duration::from_mins(2), ..delivery(page) };
+        let answers = publish(&publisher(&shared(), &topic), whole).await;
+        assert!(is_refused(&answers[5], EVENT_TARGET_REFUSED), "{policy}: {answers:?}");
+        let published = answers.iter().filter(|answer| matches!(answer, Publication::Published { .. })).count();
+        assert_eq!(published, 299, "{policy}: {answers:?}");
+        let mut ids: Vec<String> =
+            kcat::committed(&shared(), &topic).iter().map(|record| record.id().to_owned()).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), 299, "{policy}");
     }
 }
 
