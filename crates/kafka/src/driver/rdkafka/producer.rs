@@ -118,9 +118,15 @@ fn read(native: &Native, sort: Sort, error: &KafkaError) -> Fault {
     if sort == Sort::Plain {
         return fault;
     }
+    // Also what was on its way in a batch behind the one that was refused.
     let taken_back = matches!(
         error.rdkafka_error_code(),
-        Some(RDKafkaErrorCode::PurgeQueue | RDKafkaErrorCode::PurgeInflight | RDKafkaErrorCode::State)
+        Some(
+            RDKafkaErrorCode::PurgeQueue
+                | RDKafkaErrorCode::PurgeInflight
+                | RDKafkaErrorCode::State
+                | RDKafkaErrorCode::OutOfOrderSequenceNumber
+        )
     );
     // A producer that was fenced takes its records back too, and must not try again.
     match native.producer().map(|producer| producer.client().fatal_error()) {
