@@ -9,6 +9,7 @@ use super::{Install, java, maven};
 /// The folder of the downloads with its distribution.
 const NAME: &str = "debezium-server-3.6.0";
 const COORDINATES: &str = "io.debezium:debezium-server-dist:3.6.0.Final:tar.gz";
+const PARENT: &str = "io.debezium:debezium-server:3.6.0.Final";
 const DISTRIBUTION: Download = Download { what: "Debezium Server 3.6.0 with mvn (782 MB)", fetch };
 const JAVA: u32 = 21;
 const WHO: &str = "debezium";
@@ -29,5 +30,5 @@ pub(crate) fn obtain(root: &Path, install: Install) -> Result<Vec<(&'static str,
 }
 
 fn fetch(site: &Site, who: &str) -> Result<(), String> {
-    maven::archive(site, who, NAME, COORDINATES)
+    maven::archive_without_parent(site, who, NAME, COORDINATES, PARENT)
 }

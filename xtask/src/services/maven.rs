@@ -32,15 +32,52 @@ pub(super) fn jars(site: &Site, who: &str, name: &str, coordinates: &[&str]) -> 
 /// Downloads a `tar.gz` and unpacks it into the folder `name` of the downloads.
 pub(super) fn archive(site: &Site, who: &str, name: &str, coordinates: &str) -> Result<(), String> {
     let new = site.fresh(&format!("{name}.new"))?;
+    let command = mvn(&new);
+    unpacked(site, who, name, coordinates, &new, command)
+}
+
+/// The same where its parent, `group:artifact:version`, is in no registry: an empty one takes its place, in a repository of
+/// our own that nothing else sees.
+pub(super) fn archive_without_parent(
+    site: &Site,
+    who: &str,
+    name: &str,
+    coordinates: &str,
+    parent: &str,
+) -> Result<(), String> {
+    let new = site.fresh(&format!("{name}.new"))?;
+    let repository = new.join("repository");
+    let parts: Vec<&str> = parent.split(':').collect();
+    let [group, artifact, version] = parts.as_slice() else { return Err(format!("{parent}: not a project")) };
+    let folder = repository.join(group.replace('.', "/")).join(artifact).join(version);
+    let pom = folder.join(format!("{artifact}-{version}.pom"));
+    let empty =
+        format!("<project><modelVersion>4.0.0</modelVersion><packaging>pom</packaging>{}</project>", members(parent));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&pom, empty));
+    written.map_err(|error| format!("{}: {error}", pom.display()))?;
     let mut command = mvn(&new);
+    command.arg(format!("-Dmaven.repo.local={}", repository.display()));
+    unpacked(site, who, name, coordinates, &new, command)?;
+    let folder = site.downloads().join(name).join("repository");
+    std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))
+}
+
+fn unpacked(
+    site: &Site,
+    who: &str,
+    name: &str,
+    coordinates: &str,
+    new: &Path,
+    mut command: Command,
+) -> Result<(), String> {
     command.arg(format!("{PLUGIN}:copy")).arg(format!("-Dartifact={coordinates}"));
     command.args(["-DoutputDirectory=.", "-Dmdep.useBaseVersion=true"]);
     fetch(site, who, coordinates, &mut command)?;
     let mut command = Command::new("/bin/sh");
-    command.current_dir(&new).args(["-c", "tar -xzf ./*.tar.gz && rm ./*.tar.gz"]);
+    command.current_dir(new).args(["-c", "tar -xzf ./*.tar.gz && rm ./*.tar.gz"]);
     progress::say(who, "unpacking it");
     program::run(who, "unpacking", &mut command, &site.log("unpacking"))?;
-    site.keep(&new, name)
+    site.keep(new, name)
 }
 
 fn fetch(site: &Site, who: &str, coordinates: &str, command: &mut Command) -> Result<(), String> {
@@ -70,9 +107,12 @@ fn project(coordinates: &[&str]) -> String {
 
 /// `group:artifact:version` as Maven's projects write it.
 fn dependency(coordinates: &str) -> String {
+    format!("<dependency>{}</dependency>", members(coordinates))
+}
+
+fn members(coordinates: &str) -> String {
     let parts = ["groupId", "artifactId", "version"].into_iter().zip(coordinates.split(':'));
-    let parts: Vec<String> = parts.map(|(name, part)| format!("<{name}>{part}</{name}>")).collect();
-    format!("<dependency>{}</dependency>", parts.concat())
+    parts.map(|(name, part)| format!("<{name}>{part}</{name}>")).collect()
 }
 
 #[cfg(test)]

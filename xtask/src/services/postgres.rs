@@ -20,7 +20,7 @@ const VERSIONS: &str = "/usr/lib/postgresql";
 const NEEDED: [&str; 5] = ["postgres", "initdb", "pg_ctl", "pg_isready", "psql"];
 
 /// What tests rely on. Without a socket file the path of the folder may be of any length.
-const SETTINGS: [&str; 8] = [
+const SETTINGS: [&str; 9] = [
     "listen_addresses=127.0.0.1",
     "unix_socket_directories=",
     "fsync=on",
@@ -28,6 +28,7 @@ const SETTINGS: [&str; 8] = [
     "max_wal_senders=10",
     "max_replication_slots=10",
     "max_connections=200",
+    "max_prepared_transactions=20",
     "log_line_prefix=%m [%p] ",
 ];
 

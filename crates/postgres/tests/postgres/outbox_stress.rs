@@ -107,25 +107,35 @@ impl StressRun {
     /// Writers that all lock the aggregate, some long after they took their number.
     async fn write(&self, random: &SeededRandom) {
         let mut connection = self.connect().await;
-        for _ in 0..TRANSACTIONS {
-            let mut transaction = connection.begin().await.unwrap();
+        for number in 0..TRANSACTIONS {
+            run(&mut connection, "BEGIN").await;
             if chance(random, 60) {
-                run(&mut transaction, "INSERT INTO others VALUES (1)").await;
+                run(&mut connection, "INSERT INTO others VALUES (1)").await;
                 linger(random, 4).await;
             }
             let first = random.draw() % AGGREGATES;
             let second = random.draw() % AGGREGATES;
             let aggregates = if chance(random, 30) && first < second { vec![first, second] } else { vec![first] };
             for aggregate in aggregates {
-                self.write_one(&mut transaction, aggregate, random).await;
+                self.write_one(&mut connection, aggregate, random).await;
             }
             linger(random, 2).await;
-            if chance(random, 10) {
-                transaction.rollback().await.unwrap();
-            } else {
-                transaction.commit().await.unwrap();
-            }
+            self.end(&mut connection, &format!("{:016x}-{number}", random.draw()), random).await;
         }
+    }
+
+    /// Ends a transaction in one of the ways there are; a prepared one is nobody's until its second commit.
+    async fn end(&self, connection: &mut PgConnection, name: &str, random: &SeededRandom) {
+        if chance(random, 10) {
+            return run(connection, "ROLLBACK").await;
+        }
+        if chance(random, 90) {
+            return run(connection, "COMMIT").await;
+        }
+        run(connection, &format!("PREPARE TRANSACTION '{name}'")).await;
+        linger(random, 4).await;
+        let second = if chance(random, 20) { "ROLLBACK" } else { "COMMIT" };
+        run(connection, &format!("{second} PREPARED '{name}'")).await;
     }
 
     async fn write_one(&self, connection: &mut PgConnection, aggregate: u64, random: &SeededRandom) {
