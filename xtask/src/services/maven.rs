@@ -112,7 +112,8 @@ fn dependency(coordinates: &str) -> String {
 
 fn members(coordinates: &str) -> String {
     let parts = ["groupId", "artifactId", "version"].into_iter().zip(coordinates.split(':'));
-    parts.map(|(name, part)| format!("<{name}>{part}</{name}>")).collect()
+    let parts: Vec<String> = parts.map(|(name, part)| format!("<{name}>{part}</{name}>")).collect();
+    parts.concat()
 }
 
 #[cfg(test)]
