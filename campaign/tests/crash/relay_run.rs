@@ -38,11 +38,11 @@ pub(crate) fn declare(folder: &Path, receiver: &EventReceiver) {
     std::fs::write(folder.join("hook.secret"), "a secret that both of us know").unwrap();
 }
 
-/// How often a point is reached before the process dies there: anywhere in a page, at its first or a later end.
-pub(crate) fn reached(point: FaultPoint, dice: &mut Dice) -> u64 {
+/// How often a point is reached before the process dies there: anywhere in a page, or at the end of one of so many.
+pub(crate) fn reached(point: FaultPoint, pages: u64, dice: &mut Dice) -> u64 {
     match point {
         FaultPoint::MID_PAGE => 1 + dice.below(30),
-        FaultPoint::AFTER_LAST_ACKNOWLEDGEMENT => 1 + dice.below(3),
+        FaultPoint::AFTER_LAST_ACKNOWLEDGEMENT => 1 + dice.below(pages),
         _ => 1,
     }
 }
@@ -51,13 +51,15 @@ impl RelayRun<'_> {
     /// Kills a process when it has reached this point so often, and lets another go on.
     pub(crate) fn killed_at(&self, point: FaultPoint, reached: u64) {
         (self.serve)(None).kill();
-        (self.stage)(40);
         if [FaultPoint::BEFORE_ASIDE_COMMIT, FaultPoint::AFTER_ASIDE_COMMIT].contains(&point) {
             // One event is set aside, and its aggregate waits behind it.
             self.receiver.refuse_once(7);
         }
         let fault = format!("{}:{reached}", point.as_str());
-        assert!((self.serve)(Some(&fault)).died_by_kill(), "{fault}");
+        // It has said where it listens before there is anything that it could die of.
+        let dying = (self.serve)(Some(&fault));
+        (self.stage)(40);
+        assert!(dying.died_by_kill(), "{fault}");
         (self.stage)(5);
         let _server = (self.serve)(None);
         let repeated = arrived(&self.receiver, 45);

@@ -76,7 +76,7 @@ pub(crate) fn stage(db: &Path, from: usize, count: usize) {
 fn a_relay_killed_at_each_point_loses_nothing_and_repeats_at_most_a_page() {
     let mut dice = Dice::seeded("relay kill points");
     for point in FaultPoint::OUTBOX {
-        let reached = reached(*point, &mut dice);
+        let reached = reached(*point, 3, &mut dice);
         Outbox::new().run(|run| run.killed_at(*point, reached));
     }
 }

@@ -28,7 +28,8 @@ fn with_run(check: impl FnOnce(&RelayRun<'_>)) {
 fn a_relay_killed_at_each_point_loses_nothing_and_repeats_at_most_a_page_of_each_lane() {
     let mut dice = Dice::seeded("relay kill points on PostgreSQL");
     for point in FaultPoint::OUTBOX {
-        let reached = reached(*point, &mut dice);
+        // One commit: every lane has a page, and all of them are sent at once.
+        let reached = reached(*point, 1, &mut dice);
         with_run(|run| run.killed_at(*point, reached));
     }
 }

@@ -59,7 +59,10 @@ async fn answers_that_are_lost_behind_a_commit_are_asked_for_again() {
         load.goes_on_for(20).await;
         cutter.lose(answers, requests);
         load.goes_on_for(150).await;
-        assert!(cutter.lost() > 5, "{} were lost", cutter.lost());
+        // How many of them are lost is chance.
+        while cutter.lost() <= 5 {
+            load.goes_on_for(50).await;
+        }
         cutter.lose(0, 0);
         load.goes_on_for(20).await;
         load.end(&stores[0]).await;
