@@ -24,6 +24,16 @@ pub(crate) struct Server {
 impl Server {
     /// One with these further settings, answering.
     pub(crate) async fn start(settings: &str) -> Self {
+        loop {
+            let mut server = Self::set_up(settings);
+            if server.comes_up().await {
+                return server;
+            }
+            // Another test was given one of its ports meanwhile.
+        }
+    }
+
+    fn set_up(settings: &str) -> Self {
         let (port, probes) = (free_port(), free_port());
         let folder = tempfile::tempdir().expect("a folder");
         let text = format!(
@@ -32,9 +42,7 @@ impl Server {
             folder.path().join("data").display()
         );
         std::fs::write(folder.path().join("nats.conf"), text).expect("the folder can be written to");
-        let mut server = Self { port, probes, folder, child: None };
-        server.restart().await;
-        server
+        Self { port, probes, folder, child: None }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -51,6 +59,15 @@ impl Server {
 
     /// Starts it again, with what it had written.
     pub(crate) async fn restart(&mut self) {
+        assert!(self.comes_up().await, "the server ended: {}", self.log());
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+    }
+
+    /// Starts it, and waits until it answers; false where it ended instead.
+    async fn comes_up(&mut self) -> bool {
         self.kill();
         let server = std::env::var("ONEFOLD_TEST_NATS_SERVER").expect("`cargo xtask test` sets it");
         let log = std::fs::File::create(self.folder.path().join("log")).expect("a log");
@@ -59,10 +76,13 @@ impl Server {
         self.child = Some(command.stderr(log).spawn().expect("the server runs"));
         let begun = Instant::now();
         while !self.is_healthy().await {
-            let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {log}");
+            if self.child.as_mut().is_none_or(|child| child.try_wait().is_ok_and(|ended| ended.is_some())) {
+                return false;
+            }
+            assert!(begun.elapsed() < PATIENCE, "the server does not answer: {}", self.log());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        true
     }
 
     async fn is_healthy(&self) -> bool {
