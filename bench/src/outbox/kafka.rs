@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use krafka::admin::{AdminClient, CreateTopicsOptions, ListOffsetsOptions, NewTopic, OffsetSpec};
+use krafka::admin::{AdminClient, CreateTopicsOptions, ListOffsetsOptions, NewTopic, OffsetSpec, TopicPartition};
 use krafka::producer::{Acks, Producer};
-use krafka::{Record, TopicPartition};
+use krafka::Record;
 use onefold::outbox::{BoxFuture, Delivery, DestinationTemplate, KafkaPublisher, Publication, Publisher};
 use tokio::sync::Notify;
 

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use onefold::store::FaultPoint;
 use rustix::process::Signal;
@@ -112,7 +113,7 @@ fn a_relay_paused_beyond_its_lease_loses_its_place_and_another_goes_on() {
     let first = RelayProcess::start(&outbox);
     outbox.stage(10);
     assert_eq!(outbox.arrived(), 0);
-    first.signal(Signal::STOP);
+    first.pause(&outbox.db);
     outbox.stage(10);
     let second = RelayProcess::start(&outbox);
     let repeated = outbox.arrived();
@@ -134,6 +135,20 @@ impl RelayProcess {
         let secret = outbox.db.with_file_name("hook.secret");
         command.arg(&outbox.db).arg(format!("http://{}/events", outbox.receiver.at)).arg(secret);
         Self(command.stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Stops it outside of a transaction: one that is stopped inside keeps every writer of the file waiting.
+    fn pause(&self, db: &Path) {
+        let connection = rusqlite::Connection::open(db).unwrap();
+        connection.busy_timeout(Duration::ZERO).unwrap();
+        wait_for("a moment between two transactions", || {
+            self.signal(Signal::STOP);
+            let free = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok();
+            if !free {
+                self.signal(Signal::CONT);
+            }
+            free.then_some(())
+        });
     }
 
     fn signal(&self, signal: Signal) {

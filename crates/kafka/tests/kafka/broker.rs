@@ -22,7 +22,13 @@ fn installed(variable: &str) -> String {
 }
 
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free").port()
+    free_ports::<1>()[0]
+}
+
+/// Ports that differ: none is given twice while all of them are held.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let held = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    held.map(|listener| listener.local_addr().expect("it has an address").port())
 }
 
 /// What is not as usual.
@@ -69,7 +75,10 @@ impl Brokers {
     pub(crate) async fn start(count: usize, setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("log4j2.xml"), LOGGING).expect("the folder can be written to");
-        let ports = (0..count).map(|_| Ports { direct: free_port(), clients: free_port(), controller: free_port() });
+        let ports = (0..count).map(|_| {
+            let [direct, clients, controller] = free_ports();
+            Ports { direct, clients, controller }
+        });
         let mut brokers = Self { ports: ports.collect(), children: (0..count).map(|_| None).collect(), folder };
         for at in 0..count {
             std::fs::write(brokers.file(at), brokers.settings(at, setup)).expect("the folder can be written to");

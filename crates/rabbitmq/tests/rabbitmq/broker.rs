@@ -12,8 +12,10 @@ use tempfile::TempDir;
 /// No start may take longer.
 const PATIENCE: Duration = Duration::from_mins(3);
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free").port()
+/// Ports that differ: none is given twice while all of them are held.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let held = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
+    held.map(|listener| listener.local_addr().expect("it has an address").port())
 }
 
 /// A broker with its data.
@@ -26,8 +28,7 @@ pub(crate) struct Broker {
 impl Broker {
     /// One with these further settings, answering.
     pub(crate) async fn start(settings: &str) -> Self {
-        let broker =
-            Self { ports: [0; 3].map(|_| free_port()), folder: tempfile::tempdir().expect("a folder"), child: None };
+        let broker = Self { ports: free_ports(), folder: tempfile::tempdir().expect("a folder"), child: None };
         let text = format!(
             "listeners.tcp.1 = 127.0.0.1:{}\ndisk_free_limit.absolute = 100MB\nlog.console = true\nlog.file = false\n{settings}\n",
             broker.ports[0]

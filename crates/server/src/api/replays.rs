@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::{Extension, Json};
-use onefold_core::error::{REPLAY_NOT_FOUND, REQUEST_BODY_INVALID};
+use onefold_core::error::{REPLAY_NOT_FOUND, REQUEST_BODY_INVALID, VALIDATION_REJECTED};
 use onefold_core::event::{AggregateType, EventType, ReplayId};
 use onefold_core::ledger::check_reason;
 use onefold_core::outbox::{EventReplay, RelayName, ReplayFilter, ReplaySpec};
@@ -58,10 +58,9 @@ pub(crate) struct ReplayBody {
     /// Counts what would be sent, and sends nothing.
     #[serde(default)]
     dry_run: bool,
-    /// Kept with who from the credential; not needed to count.
-    #[serde(default)]
+    /// Kept with who from the credential; what a dry run says is not kept.
     #[schema(example = "the consumer lost a day", min_length = 1, max_length = 500, pattern = "[^\\s\\u0085]")]
-    why: Option<String>,
+    why: String,
 }
 
 /// The replay that was asked for, or what a dry run counted.
@@ -98,15 +97,14 @@ pub(crate) async fn request(
 ) -> Result<Json<ReplayAnswer>, Problem> {
     need(&who, Permission::Decide)?;
     let spec = body.spec(relay_named(&relay)?, &who)?;
+    check_reason(&body.why)?;
     if body.dry_run {
         let max = spec.events_max;
         let matches = api.app.ledger.store().count_replay(spec, ReplaySpec::EVENTS_MAX).await?;
         let would_send = Some(matches.min(max));
         return Ok(Json(ReplayAnswer { dry_run: true, matches: Some(matches), would_send, replay: None }));
     }
-    let why = body.why.unwrap_or_default();
-    check_reason(&why)?;
-    let asked = api.app.ledger.outbox().replay(spec, &who.name, &why).await?;
+    let asked = api.app.ledger.outbox().replay(spec, &who.name, &body.why).await?;
     // Who it was is in the span, by a pseudonym.
     tracing::info!(relay, replay = %asked.id, "replay asked for");
     let asked = Some(ReplayView::from(&asked));
@@ -121,7 +119,7 @@ impl ReplayBody {
             }
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => {
-                return Err(Error::new(REQUEST_BODY_INVALID, "an aggregate has a type and an id")
+                return Err(Error::new(VALIDATION_REJECTED, "an aggregate has a type and an id")
                     .hint("send both of aggregateType and aggregateId, or neither"));
             }
         };

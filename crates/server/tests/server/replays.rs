@@ -89,7 +89,8 @@ fn a_replay_without_a_bound_is_refused_and_a_wrong_one_says_where() {
     };
     json_is("replay_unbounded", &ask(&server, &without(&["type"])).problem(422, "REPLAY_UNBOUNDED"));
     json_is("replay_without_max", &ask(&server, &without(&["max"])).problem(422, "REPLAY_UNBOUNDED"));
-    ask(&server, &without(&["why"])).problem(400, "LIMIT_EXCEEDED");
+    ask(&server, &without(&["why"])).problem(400, "REQUEST_BODY_INVALID");
+    ask(&server, &merged(&wanted(), &json!({ "why": " " }))).problem(400, "LIMIT_EXCEEDED");
     let rows = [
         (json!({ "max": 0 }), 422, "VALIDATION_REJECTED", "max"),
         (json!({ "max": 1_000_001 }), 422, "VALIDATION_REJECTED", "max"),

@@ -68,7 +68,8 @@ pub(super) struct CancelReplayArgs {
 }
 
 pub(super) async fn replay(context: &Context, client: &Client, args: ReplayArgs) -> Result<ExitCode> {
-    let mut body = json!({ "rate": args.rate, "dryRun": args.dry_run });
+    // What a dry run says is not kept.
+    let mut body = json!({ "rate": args.rate, "dryRun": args.dry_run, "why": "to count" });
     let given = [("type", &args.r#type), ("from", &args.from), ("to", &args.to), ("why", &args.why)];
     for (name, value) in given.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
         body[name] = json!(value);
