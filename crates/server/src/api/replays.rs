@@ -33,11 +33,17 @@ pub(crate) struct ReplayBody {
     r#type: Option<String>,
     /// Only what was staged at this time or later (RFC 3339).
     #[serde(default)]
-    #[schema(example = "2026-11-15T08:00:00Z")]
+    #[schema(
+        example = "2026-11-15T08:00:00Z",
+        pattern = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?Z$"
+    )]
     from: Option<String>,
     /// Only what was staged before this time (RFC 3339).
     #[serde(default)]
-    #[schema(example = "2026-11-15T09:00:00Z")]
+    #[schema(
+        example = "2026-11-15T09:00:00Z",
+        pattern = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?Z$"
+    )]
     to: Option<String>,
     /// With `aggregateId`: only of this aggregate.
     #[serde(default)]

@@ -99,7 +99,7 @@ fn a_replay_without_a_bound_is_refused_and_a_wrong_one_says_where() {
         (json!({ "rate": "5/h" }), 400, "REQUEST_BODY_INVALID", "rate"),
         (json!({ "from": "yesterday" }), 400, "REQUEST_BODY_INVALID", "from"),
         (json!({ "type": "two words" }), 400, "REQUEST_BODY_INVALID", "type"),
-        (json!({ "aggregateType": "case" }), 400, "REQUEST_BODY_INVALID", "aggregate"),
+        (json!({ "aggregateType": "case" }), 422, "VALIDATION_REJECTED", "aggregate"),
         (json!({ "from": "2026-11-15T09:00:00Z", "to": "2026-11-15T08:00:00Z" }), 422, "VALIDATION_REJECTED", "to"),
         (json!({ "nosuch": 1 }), 400, "REQUEST_BODY_INVALID", "nosuch"),
     ];
